@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_is_fit_to_print() {
+    fn printable_escapes_and_truncates_foreign_text() {
         assert_eq!(printable("a\tb\nü".as_bytes()), "a\tb\nü");
         assert_eq!(printable(b"a\xff\x00\x7f\x1bb"), "a\\xff\\x00\\x7f\\x1bb");
         let long = printable(&[b'x'; MAX_TEXT + 1]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_becomes_its_message() {
+    fn guarded_returns_panic_message() {
         let error = guarded::<()>(|| panic!("number {}", 7)).unwrap_err();
         assert_eq!((error.code(), error.message()), (EIO, "panic: number 7"));
         let error = guarded::<()>(|| std::panic::panic_any(7)).unwrap_err();
@@ -230,19 +230,19 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_panics_on_drop_goes_no_further() {
-        struct Bomb;
-        impl Drop for Bomb {
+    fn panic_in_payload_drop_is_caught() {
+        struct PanicOnDrop;
+        impl Drop for PanicOnDrop {
             fn drop(&mut self) {
                 panic!("again");
             }
         }
-        assert!(guarded::<()>(|| std::panic::panic_any(Bomb)).is_err());
-        discard(Bomb);
+        assert!(guarded::<()>(|| std::panic::panic_any(PanicOnDrop)).is_err());
+        discard(PanicOnDrop);
     }
 
     #[test]
-    fn a_code_that_is_not_an_errno_is_in_the_text() {
+    fn foreign_invalid_errno_is_added_to_message() {
         // SAFETY: literals.
         let [named, unnamed, sound] = unsafe {
             [

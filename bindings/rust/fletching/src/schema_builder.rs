@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structs_are_counted() {
+    fn build_rejects_too_many_structs() {
         let field = || SchemaBuilder::new("i");
         let batch = || SchemaBuilder::new("+s").child(field().dictionary(field()));
         assert!(batch().build_at_most(3).is_ok());

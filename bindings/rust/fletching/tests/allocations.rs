@@ -12,7 +12,7 @@ use fletching::{
     Array, ArrayBuilder, ArrayCapacity, ArrayValues, DeviceArray, Node, SchemaBuilder,
 };
 
-struct Counting;
+struct CountingAllocator;
 
 thread_local! {
     static MADE: Cell<usize> = const { Cell::new(0) };
@@ -30,7 +30,7 @@ fn fenced(layout: Layout) -> Layout {
 }
 
 // SAFETY: returns memory of the system allocator, or NULL.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LIMIT.get() {
             return ptr::null_mut();
@@ -62,7 +62,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn made<T>(body: impl FnOnce() -> T) -> (usize, T) {
     let before = MADE.get();
@@ -85,7 +85,7 @@ fn batch(columns: usize) -> Result<DeviceArray, fletching::Error> {
 }
 
 #[test]
-fn a_batch_is_one_allocation() {
+fn build_batch_allocates_once() {
     let live = LIVE.get();
     let (allocations, batch) = made(|| batch(1000).unwrap());
     assert_eq!(allocations, 1);
@@ -97,7 +97,7 @@ fn a_batch_is_one_allocation() {
 /// The allocation has the object, three words for the block, and a struct with its pointer and
 /// buffers for each array.
 #[test]
-fn a_batch_allocates_no_more_than_it_needs() {
+fn build_batch_allocates_exact_size() {
     for columns in [0, 1, 1000] {
         let structs = (1 + columns) * (size_of::<ArrowArray>() + size_of::<*mut ArrowArray>());
         let addresses = (1 + 2 * columns) * size_of::<*const u8>();
@@ -110,13 +110,13 @@ fn a_batch_allocates_no_more_than_it_needs() {
 }
 
 #[test]
-fn a_child_is_taken_without_an_allocation() {
+fn take_child_does_not_allocate() {
     let mut batch = batch(2).unwrap();
     assert_eq!(made(|| batch.take_child(0).unwrap()).0, 0);
 }
 
 #[test]
-fn a_list_of_values_is_one_allocation_beside_it() {
+fn array_from_vec_allocates_once() {
     let live = LIVE.get();
     let values = vec![1_i32, 2];
     let (allocations, array) = made(|| Array::from(values));
@@ -126,7 +126,7 @@ fn a_list_of_values_is_one_allocation_beside_it() {
 }
 
 #[test]
-fn a_view_is_one_allocation() {
+fn view_allocates_once() {
     let shared = batch(100).unwrap().share().unwrap();
     let live = LIVE.get();
     let structs = 100 * (size_of::<ArrowArray>() + size_of::<*mut ArrowArray>());
@@ -141,7 +141,7 @@ fn a_view_is_one_allocation() {
 
 /// The strings of a schema are allocated separately.
 #[test]
-fn a_schema_that_is_released_leaves_nothing() {
+fn dropped_schema_frees_all_memory() {
     let live = LIVE.get();
     let child = SchemaBuilder::new("i").name("n").metadata("k", "v");
     let schema = SchemaBuilder::new("+s").child(child).build().unwrap();
@@ -153,7 +153,7 @@ fn a_schema_that_is_released_leaves_nothing() {
 /// Includes batches that are sent in the memory of earlier batches.
 #[cfg(feature = "async")]
 #[test]
-fn batches_that_are_sent_leave_nothing() {
+fn async_send_frees_all_memory() {
     use std::future::Future;
     use std::pin::{pin, Pin};
     use std::task::{Context, Poll, Waker};
@@ -192,7 +192,7 @@ fn batches_that_are_sent_leave_nothing() {
 }
 
 #[test]
-fn memory_that_runs_out_is_an_error() {
+fn out_of_memory_returns_enomem() {
     let failing = |body: &mut dyn FnMut() -> i32| {
         LIMIT.set(1 << 16);
         let code = body();

@@ -33,7 +33,7 @@ fn kept(array: &Interface) {
 }
 
 #[test]
-fn sound_descriptions_are_kept() {
+fn check_accepts_valid_descriptions() {
     kept(&floats(&[]));
     kept(&floats(&[2, 3]));
     for version in 0..=3 {
@@ -84,7 +84,7 @@ fn type_string_is_checked() {
 }
 
 #[test]
-fn type_strings_are_read() {
+fn type_strings_are_parsed() {
     let of = |typestr: &str, pointer| Interface {
         typestr: typestr.into(),
         pointer,
@@ -246,7 +246,7 @@ fn version_is_checked() {
 }
 
 #[test]
-fn strides_are_counted() {
+fn strides_length_is_checked() {
     let wrong = Interface {
         strides: Some(vec![4]),
         ..floats(&[2, 3])
@@ -308,7 +308,7 @@ fn mask_is_checked() {
 }
 
 #[test]
-fn masks_come_to_an_end() {
+fn mask_nesting_is_limited() {
     let nested = |depth| {
         (0..depth).fold(floats(&[1]), |mask, _| Interface {
             mask: Some(Box::new(mask)),

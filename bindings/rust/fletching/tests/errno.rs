@@ -11,14 +11,14 @@ macro_rules! assert_numbers {
 }
 
 #[test]
-fn numbers_are_those_of_libc() {
+fn numbers_match_libc() {
     assert_numbers!(EPERM ENOENT EINTR EIO ECHILD EAGAIN ENOMEM EACCES EBUSY ENODEV EINVAL ENOSPC);
     assert_numbers!(EPIPE EDOM ERANGE EDEADLK ENOSYS EPROTO EBADMSG EOVERFLOW ENOTSUP ETIMEDOUT);
     assert_numbers!(ECANCELED);
 }
 
 #[test]
-fn name_of_known_and_unknown_numbers() {
+fn name_returns_none_for_unknown_number() {
     assert_eq!(errno::name(errno::ENOSYS), Some("ENOSYS"));
     assert_eq!(errno::name(0), None);
 }

@@ -18,21 +18,21 @@ use gpu::error;
 use gpu::released::{array, counted, empty, Releases};
 
 both! {
-    default_streams_are_of_the_arrays_device => cuda_default_streams, hip_default_streams;
-    an_event_outlives_the_parent => cuda_event_outlives, hip_event_outlives;
-    a_taken_child_keeps_the_event => cuda_taken_child, hip_taken_child;
-    released_arrays_are_refused => cuda_released, hip_released;
-    malformed_arrays_are_refused => cuda_malformed, hip_malformed;
-    failures_are_errors => cuda_failures, hip_failures;
-    counts_tell_what_is_pending => cuda_counts, hip_counts;
-    a_release_overtakes_one_behind_a_gate => cuda_overtaking, hip_overtaking;
-    a_capturing_stream_is_refused => cuda_capture_refused, hip_capture_refused;
-    external_events_belong_to_each_launch => cuda_external_events, hip_external_events;
-    streams_of_another_runtime_leak_the_array => cuda_other_runtime, hip_other_runtime;
+    default_stream_uses_device_of_array => cuda_default_streams, hip_default_streams;
+    event_outlives_parent => cuda_event_outlives_parent, hip_event_outlives_parent;
+    taken_child_keeps_event => cuda_taken_child, hip_taken_child;
+    released_arrays_are_rejected => cuda_released_arrays, hip_released_arrays;
+    malformed_arrays_are_rejected => cuda_malformed_arrays, hip_malformed_arrays;
+    driver_failures_become_errors => cuda_driver_failures, hip_driver_failures;
+    pending_releases_counts_each_state => cuda_pending_release_counts, hip_pending_release_counts;
+    release_overtakes_blocked_release => cuda_release_overtakes_blocked_release, hip_release_overtakes_blocked_release;
+    capturing_stream_is_rejected => cuda_capturing_stream, hip_capturing_stream;
+    external_events_are_recorded_per_launch => cuda_external_events, hip_external_events;
+    stream_of_other_runtime_leaks_array => cuda_stream_of_other_runtime, hip_stream_of_other_runtime;
 }
 
 /// A default stream belongs to the array's device, regardless of the current device.
-fn default_streams_are_of_the_arrays_device<A: Api>() {
+fn default_stream_uses_device_of_array<A: Api>() {
     let gated = Gated::<A>::new(0);
     gated.shut();
     let (legacy, none) = (Stream::legacy(A::TYPE), std::ptr::null_mut());
@@ -63,7 +63,7 @@ fn default_streams_are_of_the_arrays_device<A: Api>() {
     gated.end();
 }
 
-fn an_event_outlives_the_parent<A: Api>() {
+fn event_outlives_parent<A: Api>() {
     let gated = Gated::<A>::new(0);
     let events = gated.control.alive().events;
     gated.shut();
@@ -94,7 +94,7 @@ fn an_event_outlives_the_parent<A: Api>() {
     gated.end();
 }
 
-fn a_taken_child_keeps_the_event<A: Api>() {
+fn taken_child_keeps_event<A: Api>() {
     let gated = Gated::<A>::new(0);
     let events = gated.control.alive().events;
     gated.shut();
@@ -115,7 +115,7 @@ fn a_taken_child_keeps_the_event<A: Api>() {
     gated.end();
 }
 
-fn released_arrays_are_refused<A: Api>() {
+fn released_arrays_are_rejected<A: Api>() {
     let gated = Gated::<A>::new(0);
     let mut none = DeviceArray::default();
     let stream = gated.consumer();
@@ -158,7 +158,7 @@ fn rule_sync_event_type_of_table() {
 }
 
 /// The arrays get no event, no event is leaked, and none was recorded.
-fn malformed_arrays_are_refused<A: Api>() {
+fn malformed_arrays_are_rejected<A: Api>() {
     let gated = Gated::<A>::new(0);
     let events = gated.control.alive().events;
     let records = gated.control.calls(A::NAMES.record);
@@ -188,7 +188,7 @@ fn malformed_arrays_are_refused<A: Api>() {
 }
 
 /// The error has the name of the driver's error, and the array is unchanged.
-fn failures_are_errors<A: Api>() {
+fn driver_failures_become_errors<A: Api>() {
     let gated = Gated::<A>::new(0);
     let (mut array, _, _) = counted(A::TYPE, 0);
     let fail = |function: &str| {
@@ -216,7 +216,7 @@ fn failures_are_errors<A: Api>() {
 }
 
 /// Checks each count, and the text of a failed query.
-fn counts_tell_what_is_pending<A: Api>() {
+fn pending_releases_counts_each_state<A: Api>() {
     let gated = Gated::<A>::new(0);
     let query = A::NAMES.query;
     let settle = || {
@@ -259,7 +259,7 @@ fn counts_tell_what_is_pending<A: Api>() {
     gated.end();
 }
 
-fn a_release_overtakes_one_behind_a_gate<A: Api>() {
+fn release_overtakes_blocked_release<A: Api>() {
     let gated = Gated::<A>::new(0);
     gated.shut();
     let (behind, waiting, _) = counted(A::TYPE, 0);
@@ -274,7 +274,7 @@ fn a_release_overtakes_one_behind_a_gate<A: Api>() {
 }
 
 /// The array is leaked and counted, because the graph may read it at each launch.
-fn a_capturing_stream_is_refused<A: Api>() {
+fn capturing_stream_is_rejected<A: Api>() {
     let gated = Gated::<A>::new(0);
     let (mut exported, _, _) = counted(A::TYPE, 0);
     exported.export_with_event(&gated.producer()).unwrap();
@@ -301,7 +301,7 @@ fn a_capturing_stream_is_refused<A: Api>() {
     gated.end();
 }
 
-fn external_events_belong_to_each_launch<A: Api>() {
+fn external_events_are_recorded_per_launch<A: Api>() {
     let gated = Gated::<A>::new(0);
     let captured = A::make_stream();
     let mut event = A::make_event();
@@ -336,7 +336,7 @@ fn external_events_belong_to_each_launch<A: Api>() {
 
 /// The order of such a stream says nothing about work on the array's device. A waiter's handle is
 /// never passed to a driver, and NULL is not a default stream for a waiter.
-fn streams_of_another_runtime_leak_the_array<A: Api>() {
+fn stream_of_other_runtime_leaks_array<A: Api>() {
     let gated = Gated::<A>::new(0);
     let (other, its) = match A::TYPE {
         ArrowDeviceType::CUDA => (ArrowDeviceType::ROCM, "of HIP"),

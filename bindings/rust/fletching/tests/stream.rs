@@ -26,7 +26,7 @@ fn lengths(batches: impl Iterator<Item = Result<DeviceArray, Error>>) -> Vec<i64
 }
 
 #[test]
-fn batches_arrive_in_their_order() {
+fn batches_arrive_in_order() {
     let batches = (1..4).map(|length| Ok(batch(length)));
     let stream = DeviceArrayStream::from_batches(schema(), ArrowDeviceType::CPU, batches).unwrap();
     let mut reader = stream.into_iter();
@@ -45,7 +45,7 @@ fn batches_arrive_in_their_order() {
 }
 
 #[test]
-fn an_error_is_the_last_item_and_stays() {
+fn error_is_last_item_and_persists() {
     let batches = [Ok(batch(1)), Err(Error::new(71, "lost\0it")), Ok(batch(2))];
     let stream = DeviceArrayStream::from_batches(schema(), ArrowDeviceType::CPU, batches).unwrap();
     let mut reader = stream.into_iter();
@@ -55,7 +55,7 @@ fn an_error_is_the_last_item_and_stays() {
 }
 
 #[test]
-fn a_panic_is_an_error() {
+fn iterator_panic_becomes_error() {
     let batches = std::iter::from_fn(|| panic!("no batch {}", 1));
     let stream = DeviceArrayStream::from_batches(schema(), ArrowDeviceType::CPU, batches).unwrap();
     let error = stream.into_iter().next().unwrap().unwrap_err();
@@ -67,7 +67,7 @@ fn a_panic_is_an_error() {
 
 /// As a C consumer sees it. The iterator is called once.
 #[test]
-fn a_stream_that_has_failed_repeats_its_error() {
+fn failed_stream_repeats_error() {
     let mut items = vec![Err(Error::new(71, "x".repeat(10_000)))].into_iter();
     let batches = std::iter::from_fn(move || Some(items.next().expect("one call")));
     let mut raw = ArrayStream::from_batches(schema(), batches)
@@ -95,26 +95,26 @@ fn a_stream_that_has_failed_repeats_its_error() {
 
 /// A panic that crosses the release would abort the process.
 #[test]
-fn an_iterator_that_panics_on_drop_goes_no_further() {
-    struct Bomb;
-    impl Iterator for Bomb {
+fn panic_in_iterator_drop_is_caught() {
+    struct PanicOnDrop;
+    impl Iterator for PanicOnDrop {
         type Item = Result<Array, Error>;
         fn next(&mut self) -> Option<Self::Item> {
             None
         }
     }
-    impl Drop for Bomb {
+    impl Drop for PanicOnDrop {
         fn drop(&mut self) {
             panic!("dropped");
         }
     }
-    drop(ArrayStream::from_batches(schema(), Bomb).unwrap());
+    drop(ArrayStream::from_batches(schema(), PanicOnDrop).unwrap());
 }
 
 #[test]
-fn a_panic_while_a_panic_unwinds_does_not_abort() {
-    struct Reads(Option<StreamReader<ArrowArrayStream>>);
-    impl Drop for Reads {
+fn panic_during_unwind_does_not_abort() {
+    struct ReadOnDrop(Option<StreamReader<ArrowArrayStream>>);
+    impl Drop for ReadOnDrop {
         fn drop(&mut self) {
             assert!(std::thread::panicking());
             assert!(self.0.take().unwrap().next().unwrap().is_err());
@@ -122,7 +122,7 @@ fn a_panic_while_a_panic_unwinds_does_not_abort() {
     }
     let batches = std::iter::from_fn(|| panic!("inner"));
     let stream = ArrayStream::from_batches(schema(), batches).unwrap();
-    let reads = Reads(Some(stream.into_iter()));
+    let reads = ReadOnDrop(Some(stream.into_iter()));
     let outer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _reads = reads;
         panic!("outer");
@@ -197,7 +197,7 @@ fn rule_device_stream_result_accessible() {
 }
 
 #[test]
-fn what_a_stream_needs() {
+fn from_batches_rejects_released_structs() {
     let none = || std::iter::empty::<Result<DeviceArray, Error>>();
     let cpu = ArrowDeviceType::CPU;
     assert!(DeviceArrayStream::from_batches(Schema::default(), cpu, none()).is_err());
@@ -217,7 +217,7 @@ fn what_a_stream_needs() {
 }
 
 #[test]
-fn a_schema_that_is_released_is_an_error() {
+fn released_schema_from_producer_returns_error() {
     unsafe extern "C" fn leave_empty(_: *mut ArrowArrayStream, _: *mut ArrowSchema) -> c_int {
         0
     }
@@ -234,7 +234,7 @@ fn a_schema_that_is_released_is_an_error() {
 }
 
 #[test]
-fn an_error_without_get_last_error_has_no_text() {
+fn error_without_get_last_error_has_empty_message() {
     let failing = [Err(Error::new(71, "lost"))];
     let mut raw = ArrayStream::from_batches(schema(), failing)
         .unwrap()
@@ -247,7 +247,7 @@ fn an_error_without_get_last_error_has_no_text() {
 }
 
 #[test]
-fn a_callback_that_is_null_is_an_error() {
+fn null_callback_returns_error() {
     let mut raw = ArrayStream::from_batches(schema(), std::iter::empty())
         .unwrap()
         .into_raw();
@@ -303,7 +303,7 @@ fn shaped(children: usize, items: usize, dictionaries: usize, null_count: i64) -
 }
 
 #[test]
-fn batch_of_another_type_is_refused() {
+fn batch_of_other_type_is_rejected() {
     let fits = || shaped(2, 1, 1, 0);
     let without_child = || {
         let mut batch = fits();

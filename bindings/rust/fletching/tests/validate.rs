@@ -35,7 +35,7 @@ fn rules(findings: &[Finding]) -> Vec<&str> {
 }
 
 #[test]
-fn check_corpus_array_finds_the_rule_of_the_case() {
+fn check_corpus_array_finds_expected_rule() {
     load();
     // SAFETY: the buffers of the corpus are as long as its structs and offsets specify.
     let data = unsafe { Level::data() };
@@ -57,7 +57,7 @@ fn check_corpus_array_finds_the_rule_of_the_case() {
 }
 
 #[test]
-fn check_array_of_another_type_describes_the_finding() {
+fn check_array_of_other_type_describes_finding() {
     load();
     let array = Array::from(vec![1i32, 2]);
     assert_eq!(check(&array, &schema("i"), Level::SHAPE).unwrap(), []);
@@ -73,7 +73,7 @@ fn check_array_of_another_type_describes_the_finding() {
 }
 
 #[test]
-fn check_released_array_is_a_finding() {
+fn check_released_array_returns_finding() {
     load();
     let released = DeviceArray::default();
     let findings = check(&released, &schema("i"), Level::SHAPE).unwrap();
@@ -95,7 +95,7 @@ fn stream(format: &str, how: impl Into<Validation>) -> (DeviceArrayStream, Found
 }
 
 #[test]
-fn validate_stream_correct_use_finds_nothing() {
+fn validate_stream_correct_use_reports_no_finding() {
     let stress = Stress::POISON | Stress::MOVE | Stress::PRIVATE_DATA | Stress::THREAD;
     for how in [
         Level::SHAPE.into(),
@@ -111,7 +111,7 @@ fn validate_stream_correct_use_finds_nothing() {
 }
 
 #[test]
-fn validate_stream_poisons_the_batch_that_was_released() {
+fn validate_stream_poisons_released_batch() {
     for (how, is_poisoned) in [
         (Level::PROTOCOL.into(), false),
         (Level::PROTOCOL.with(Stress::POISON), true),
@@ -131,7 +131,7 @@ fn validate_stream_poisons_the_batch_that_was_released() {
 }
 
 #[test]
-fn validate_stream_reports_a_batch_of_another_type_at_its_level() {
+fn validate_stream_reports_batch_of_other_type_at_shape_level() {
     for (level, count) in [(Level::PROTOCOL, 0), (Level::SHAPE, 1)] {
         let (stream, found) = stream("u", level);
         let mut reader = stream.into_iter();
@@ -144,7 +144,7 @@ fn validate_stream_reports_a_batch_of_another_type_at_its_level() {
 }
 
 #[test]
-fn validate_stream_report_that_panics_goes_no_further() {
+fn validate_stream_catches_panic_of_report() {
     let (inner, _) = stream("u", Level::PROTOCOL);
     let stream = validate_stream(inner, Level::SHAPE, |_| panic!("report")).unwrap();
     let mut reader = stream.into_iter();
@@ -153,7 +153,7 @@ fn validate_stream_report_that_panics_goes_no_further() {
 }
 
 #[test]
-fn validate_released_stream_is_an_error() {
+fn validate_released_stream_returns_einval() {
     load();
     let released: Owner<fletching::abi::ArrowArrayStream> = Owner::default();
     let kept = Arc::new(());
@@ -178,7 +178,7 @@ fn handler() -> (fletching::AsyncHandler, AsyncStream, Found) {
 }
 
 #[test]
-fn validate_handler_correct_stream_finds_nothing() {
+fn validate_handler_correct_stream_reports_no_finding() {
     let (handler, mut stream, found) = handler();
     let batches = smol::stream::iter([Ok(DeviceArray::from(Array::from(vec![1i32])))]);
     let sending = AsyncProducer::new(schema("i"), ArrowDeviceType::CPU, batches).send(handler);
@@ -192,7 +192,7 @@ fn validate_handler_correct_stream_finds_nothing() {
 }
 
 #[test]
-fn validate_handler_reports_a_batch_before_the_schema() {
+fn validate_handler_reports_batch_before_schema() {
     let (handler, _stream, found) = handler();
     let raw = handler.as_ptr();
     // SAFETY: the layer accepts calls in any order.
@@ -207,7 +207,7 @@ fn validate_handler_reports_a_batch_before_the_schema() {
 }
 
 #[test]
-fn report_live_counts_a_batch_of_the_caller() {
+fn report_live_counts_batch_of_caller() {
     let [(first, _), (second, found)] = [(); 2].map(|()| stream("i", Level::PROTOCOL));
     let batches = [first, second].map(|stream| stream.into_iter().next());
     assert!(report_live().unwrap() >= 2); // other tests have batches too

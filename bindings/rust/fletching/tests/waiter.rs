@@ -36,16 +36,16 @@ fn queue(device_type: ArrowDeviceType) -> Stream {
     unsafe { Stream::from_raw(device_type, QUEUE) }
 }
 
-struct Checking(Arc<AtomicUsize>);
+struct CheckingWaiter(Arc<AtomicUsize>);
 
-impl Checking {
+impl CheckingWaiter {
     fn check(&self, event: &SyncEvent) {
         assert_eq!((event.as_ptr(), event.device_id()), (EVENT, 7));
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Waiter for Checking {
+impl Waiter for CheckingWaiter {
     fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
         self.check(event);
         Ok(())
@@ -65,10 +65,10 @@ impl Waiter for Checking {
 }
 
 #[test]
-fn a_waiter_gets_the_event() {
+fn waiter_receives_event() {
     let device = ArrowDeviceType::EXT_DEV;
     let calls = Arc::<AtomicUsize>::default();
-    register_waiter(device, Checking(Arc::clone(&calls))).unwrap();
+    register_waiter(device, CheckingWaiter(Arc::clone(&calls))).unwrap();
     let awaited = array(device, EVENT);
     awaited.synchronize().unwrap();
     assert!(!awaited.is_ready().unwrap());
@@ -99,9 +99,9 @@ fn a_waiter_gets_the_event() {
 
 /// A waiter's own text is passed on unchanged.
 #[test]
-fn errors_name_the_operation() {
+fn waiter_errors_name_operation() {
     let device = ArrowDeviceType::VPI;
-    register_waiter(device, Failing).unwrap();
+    register_waiter(device, FailingWaiter).unwrap();
     let awaited = array(device, EVENT);
     let text = " of an event of vpi: ready: vulkan::WaitContext";
     let message = |result: Result<(), Error>| result.unwrap_err().message().to_owned();
@@ -113,8 +113,8 @@ fn errors_name_the_operation() {
     assert!(unregister_waiter(device));
 }
 
-struct Failing;
-impl Waiter for Failing {
+struct FailingWaiter;
+impl Waiter for FailingWaiter {
     fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
         Err(Error::new(libc::EAGAIN, "ready: vulkan::WaitContext"))
     }
@@ -124,14 +124,14 @@ impl Waiter for Failing {
     }
 }
 
-struct Nothing;
-impl Waiter for Nothing {}
+struct UnsupportedWaiter;
+impl Waiter for UnsupportedWaiter {}
 
 #[test]
-fn what_a_waiter_does_not_support_is_an_error() {
+fn unsupported_waiter_operation_returns_enotsup() {
     let device = ArrowDeviceType::ONEAPI;
-    register_waiter(device, Checking(Arc::default())).unwrap();
-    register_waiter(device, Nothing).unwrap(); // replaces it
+    register_waiter(device, CheckingWaiter(Arc::default())).unwrap();
+    register_waiter(device, UnsupportedWaiter).unwrap(); // replaces it
     let awaited = array(device, EVENT);
     for (operation, result) in [
         ("synchronize", awaited.synchronize()),
@@ -147,8 +147,8 @@ fn what_a_waiter_does_not_support_is_an_error() {
 }
 
 /// Fails with a text that is too long, or panics.
-struct Broken;
-impl Waiter for Broken {
+struct PanickingWaiter;
+impl Waiter for PanickingWaiter {
     fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
         Err(Error::new(libc::EAGAIN, "\u{e9}".repeat(5000)))
     }
@@ -159,9 +159,9 @@ impl Waiter for Broken {
 }
 
 #[test]
-fn a_waiter_may_panic() {
+fn waiter_panic_returns_eio() {
     let device = ArrowDeviceType::MAIA;
-    register_waiter(device, Broken).unwrap();
+    register_waiter(device, PanickingWaiter).unwrap();
     let awaited = array(device, EVENT);
     let error = awaited.is_ready().unwrap_err();
     assert_eq!(error.code(), libc::EIO);
@@ -174,10 +174,10 @@ fn a_waiter_may_panic() {
 }
 
 /// Its methods and its drop exchange waiters.
-struct Exchanging(ArrowDeviceType);
-impl Waiter for Exchanging {
+struct ReplacingWaiter(ArrowDeviceType);
+impl Waiter for ReplacingWaiter {
     fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
-        register_waiter(self.0, Nothing)
+        register_waiter(self.0, UnsupportedWaiter)
     }
 
     fn is_ready(&self, _: &SyncEvent<'_>) -> Result<bool, Error> {
@@ -185,35 +185,35 @@ impl Waiter for Exchanging {
     }
 }
 
-impl Drop for Exchanging {
+impl Drop for ReplacingWaiter {
     fn drop(&mut self) {
-        register_waiter(self.0, Nothing).unwrap();
+        register_waiter(self.0, UnsupportedWaiter).unwrap();
     }
 }
 
 #[test]
-fn a_waiter_may_exchange_itself() {
+fn waiter_can_replace_itself() {
     let device = ArrowDeviceType::HEXAGON;
     let awaited = array(device, EVENT);
-    register_waiter(device, Exchanging(device)).unwrap();
+    register_waiter(device, ReplacingWaiter(device)).unwrap();
     assert!(awaited.is_ready().unwrap());
-    register_waiter(device, Exchanging(device)).unwrap();
+    register_waiter(device, ReplacingWaiter(device)).unwrap();
     awaited.synchronize().unwrap();
     assert!(unregister_waiter(device), "its drop has registered another");
     let error = awaited.synchronize().unwrap_err();
     let text = "synchronize: no way to wait on an event of hexagon";
     assert!(error.message().starts_with(text), "{error}");
     // A rejected waiter is dropped, and its drop registers another one.
-    let refused = register_waiter(ArrowDeviceType::CUDA, Exchanging(device));
+    let refused = register_waiter(ArrowDeviceType::CUDA, ReplacingWaiter(device));
     assert_eq!(refused.unwrap_err().code(), libc::EINVAL);
     assert!(unregister_waiter(device));
 }
 
 /// Always ready. Large, so that a registration takes long.
-struct Ready {
+struct ReadyWaiter {
     _size: [u8; 1 << 17],
 }
-impl Waiter for Ready {
+impl Waiter for ReadyWaiter {
     fn is_ready(&self, _: &SyncEvent<'_>) -> Result<bool, Error> {
         Ok(true)
     }
@@ -221,7 +221,7 @@ impl Waiter for Ready {
 
 /// If a query fails for lack of a waiter, there must be no waiter to unregister.
 #[test]
-fn waiters_are_exchanged_on_several_threads() {
+fn waiters_can_be_replaced_on_several_threads() {
     let device = ArrowDeviceType(4242);
     let awaited = array(device, EVENT);
     let (is_over, mut contradictions) = (AtomicBool::new(false), 0);
@@ -232,7 +232,7 @@ fn waiters_are_exchanged_on_several_threads() {
             }
         });
         for _ in 0..if cfg!(miri) { 5 } else { 2000 } {
-            let ready = Ready {
+            let ready = ReadyWaiter {
                 _size: [0; 1 << 17],
             };
             register_waiter(device, ready).unwrap();
@@ -247,7 +247,7 @@ fn waiters_are_exchanged_on_several_threads() {
 }
 
 #[test]
-fn no_runtime_records_events_of_other_devices() {
+fn export_with_event_rejects_devices_without_runtime() {
     for (device, why) in [
         (ArrowDeviceType::VULKAN, "set by a command buffer"),
         (ArrowDeviceType::ONEAPI, "C++ object"),
@@ -268,7 +268,7 @@ fn no_runtime_records_events_of_other_devices() {
 
 /// Without a runtime and a stream, no work is pending.
 #[test]
-fn an_array_of_the_host_is_released_at_once() {
+fn release_after_releases_host_array_immediately() {
     for device in [ArrowDeviceType::CPU, ArrowDeviceType::EXT_DEV] {
         let token = Arc::new(());
         let mut plain = array(ArrowDeviceType::CPU, std::ptr::null_mut());
@@ -300,7 +300,7 @@ fn rule_sync_event_waited_before_access() {
 }
 
 #[test]
-fn a_vulkan_context_is_for_vulkan() {
+fn vulkan_context_rejects_other_devices() {
     // SAFETY: the device is not used.
     let context = unsafe { VulkanContext::new(QUEUE) };
     let awaited = array(ArrowDeviceType::EXT_DEV, EVENT);
@@ -354,13 +354,13 @@ fn a_vulkan_context_is_for_vulkan() {
 }
 
 #[test]
-fn devices_with_a_runtime_need_no_waiter() {
+fn register_waiter_rejects_devices_with_runtime() {
     for device in [
         ArrowDeviceType::CUDA,
         ArrowDeviceType::ROCM_HOST,
         ArrowDeviceType::OPENCL,
     ] {
-        let error = register_waiter(device, Nothing).unwrap_err();
+        let error = register_waiter(device, UnsupportedWaiter).unwrap_err();
         assert_eq!(error.code(), libc::EINVAL);
         assert!(!unregister_waiter(device));
     }
@@ -369,7 +369,7 @@ fn devices_with_a_runtime_need_no_waiter() {
 /// This process has loaded no stand-in.
 #[test]
 #[cfg_attr(miri, ignore = "loads a library")]
-fn a_missing_library_is_named() {
+fn missing_library_error_names_library() {
     // SAFETY: loading a vendor's library is safe in any program.
     if unsafe { libloading::Library::new("libcuda.so.1") }.is_ok() {
         return eprintln!("this machine has CUDA");

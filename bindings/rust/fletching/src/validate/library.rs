@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn open_missing_library_names_the_path_and_a_fix() {
+    fn open_missing_library_error_names_path_and_fix() {
         let error = open(Some("/missing/libfletching.so".into())).err().unwrap();
         let text = error.message();
         assert_eq!(error.code(), ENOENT, "{text}");
@@ -183,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn open_other_library_is_an_error() {
+    fn open_other_library_returns_error() {
         let error = open_file("fletching_corpus").err().unwrap();
         assert_eq!(error.code(), ENOSYS, "{}", error.message());
     }
 
     #[test]
-    fn check_layout_of_other_structs_is_an_error() {
+    fn check_layout_of_other_structs_returns_error() {
         let library = open_file("fletching").unwrap();
         // SAFETY: the function has no requirements.
         let error = check_layout(&library, unsafe { layout() } + 1).unwrap_err();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn find_missing_function_is_an_error() {
+    fn find_missing_function_returns_error() {
         let library = open_file("fletching").unwrap();
         // SAFETY: the function does not exist.
         let error = unsafe { find::<usize>(&library, c"FletchingMissing") }.unwrap_err();

@@ -14,7 +14,7 @@ use crate::subject::{finish, subjects, Subject};
 
 /// `struct FletchingConformanceResult`
 #[repr(C)]
-pub struct Found([*const c_char; 6]);
+pub struct CaseReport([*const c_char; 6]);
 
 /// `struct FletchingConformanceOptions`
 #[repr(C)]
@@ -22,7 +22,7 @@ pub struct RunOptions {
     size: usize,
     group: *const c_char,
     case_name: *const c_char,
-    report: unsafe extern "C" fn(*mut c_void, *const Found),
+    report: unsafe extern "C" fn(*mut c_void, *const CaseReport),
     context: *mut c_void,
     begin: *const c_void,
 }
@@ -36,19 +36,19 @@ fletching_testing::library! {
 }
 
 /// The result of a case: group, name, verdict, answer, rule, and message.
-type Played = [String; 6];
+type CaseTexts = [String; 6];
 
-unsafe extern "C" fn report(results: *mut c_void, found: *const Found) {
+unsafe extern "C" fn report(results: *mut c_void, found: *const CaseReport) {
     // SAFETY: the suite passes the context of the run, and texts.
     unsafe {
         let texts = (*found)
             .0
             .map(|text| CStr::from_ptr(text).to_string_lossy().into_owned());
-        (*results.cast::<Vec<Played>>()).push(texts);
+        (*results.cast::<Vec<CaseTexts>>()).push(texts);
     }
 }
 
-fn play(subject: &Subject, group: &str) -> Vec<Played> {
+fn play(subject: &Subject, group: &str) -> Vec<CaseTexts> {
     // The suite allows one run at a time per process.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ fn play(subject: &Subject, group: &str) -> Vec<Played> {
     }
     let suite = Suite::load().unwrap();
     let group = CString::new(group).unwrap();
-    let (mut results, mut message) = (Vec::<Played>::new(), Message::default());
+    let (mut results, mut message) = (Vec::<CaseTexts>::new(), Message::default());
     let options = RunOptions {
         size: size_of::<RunOptions>(),
         group: group.as_ptr(),
@@ -135,7 +135,7 @@ groups! {
 }
 
 #[test]
-fn every_group_is_played() {
+fn every_group_has_test() {
     let suite = Suite::load().unwrap();
     // SAFETY: any index is allowed, and the names live as long as the library.
     let names = (0..).map_while(|index| unsafe {
@@ -147,7 +147,7 @@ fn every_group_is_played() {
     assert_eq!(played.collect::<Vec<_>>(), GROUPS);
 }
 
-unsafe extern "C" fn drops_a_batch(
+unsafe extern "C" fn drop_first_batch(
     _: *mut c_void,
     from: *mut ArrowDeviceArrayStream,
     to: *mut ArrowDeviceArrayStream,
@@ -166,9 +166,9 @@ unsafe extern "C" fn drops_a_batch(
 
 /// Shows that the suite tests the given subject.
 #[test]
-fn dropped_batch_is_a_wrong_result() {
+fn dropped_batch_is_reported_as_wrong() {
     let subject = Subject {
-        device_stream: Some(drops_a_batch),
+        device_stream: Some(drop_first_batch),
         ..subjects()[0]
     };
     let results = play(&subject, "device-streams");
