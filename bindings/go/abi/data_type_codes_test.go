@@ -9,7 +9,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-func TestDataTypeCodesPrintTheirNames(t *testing.T) {
+func TestDataTypeCodeStringReturnsName(t *testing.T) {
 	for code := range abi.DataTypeCodes() {
 		if printed := code.Code.String(); printed != code.Name {
 			t.Errorf("data-type code %d prints as %s, its name is %s", uint8(code.Code), printed, code.Name)
@@ -34,7 +34,7 @@ func TestDataTypeCodeTable(t *testing.T) {
 	}
 }
 
-func TestDataTypeCodesAreInOrder(t *testing.T) {
+func TestDataTypeCodesAreSorted(t *testing.T) {
 	var numbers []abi.DLDataTypeCode
 	for code := range abi.DataTypeCodes() {
 		numbers = append(numbers, code.Code)

@@ -12,7 +12,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/fields"
 )
 
-func TestDeviceTypesPrintTheirNames(t *testing.T) {
+func TestDeviceTypeStringReturnsName(t *testing.T) {
 	for device := range abi.Devices() {
 		if printed := device.Type.String(); printed != device.Name {
 			t.Errorf("device type %d prints as %s, its name is %s", int64(device.Type), printed, device.Name)
@@ -45,7 +45,7 @@ func TestDeviceTable(t *testing.T) {
 	}
 }
 
-func TestAccessOfDevices(t *testing.T) {
+func TestDeviceTypeAccessibleFrom(t *testing.T) {
 	for device, expected := range map[abi.DeviceType][]abi.DeviceType{
 		abi.DeviceCUDAHost: {abi.DeviceCPU, abi.DeviceCUDA}, abi.DeviceVulkan: {abi.DeviceVulkan},
 		abi.DeviceMAIA: nil, 1000: nil,
@@ -88,7 +88,7 @@ func TestRuleDeviceTypeDlpackFirst(t *testing.T) {
 	}
 }
 
-func TestDevicesStopsWhenItIsToldTo(t *testing.T) {
+func TestDevicesStopsAfterReturn(t *testing.T) {
 	for device := range abi.Devices() {
 		if device.Type == abi.DeviceCUDA {
 			return
@@ -100,7 +100,7 @@ func TestDevicesStopsWhenItIsToldTo(t *testing.T) {
 	t.Fatal("cuda is not in the table")
 }
 
-func TestDevicesAreInOrder(t *testing.T) {
+func TestDevicesAreSorted(t *testing.T) {
 	var numbers []abi.DeviceType
 	for device := range abi.Devices() {
 		numbers = append(numbers, device.Type)

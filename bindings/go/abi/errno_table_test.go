@@ -10,7 +10,7 @@ import (
 )
 
 // The numbers are from errno.h of the Universal C Runtime.
-func TestErrorNumbersOfWindows(t *testing.T) {
+func TestWindowsErrorNumbers(t *testing.T) {
 	for code, number := range map[syscall.Errno]int32{
 		syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EINTR: 4, syscall.EIO: 5, syscall.ECHILD: 10, syscall.EAGAIN: 11,
 		syscall.ENOMEM: 12, syscall.EACCES: 13, syscall.EBUSY: 16, syscall.ENODEV: 19, syscall.EINVAL: 22,
@@ -27,7 +27,7 @@ func TestErrorNumbersOfWindows(t *testing.T) {
 	}
 }
 
-func TestErrorNumbersOfWindowsOutsideTheTable(t *testing.T) {
+func TestWindowsErrorNumbersOutsideTable(t *testing.T) {
 	for code, number := range map[syscall.Errno]int32{250: 250, invented + 4000: EIO} {
 		if found := windowsErrors.number(code); found != number {
 			t.Errorf("number of %d: expected %d, got %d", code, number, found)

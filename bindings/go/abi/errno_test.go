@@ -36,7 +36,7 @@ func TestErrorNumberOf(t *testing.T) {
 	}
 }
 
-func TestErrorNumbersReturnToSyscall(t *testing.T) {
+func TestErrorNumbersRoundTripThroughSyscall(t *testing.T) {
 	for number, code := range map[int32]syscall.Errno{
 		abi.EINVAL: syscall.EINVAL, abi.ENOSYS: syscall.ENOSYS, abi.ECANCELED: syscall.ECANCELED, 250: 250,
 	} {

@@ -27,7 +27,7 @@ var (
 	shape      = []int64{2, 3}
 )
 
-func TestReading(t *testing.T) {
+func TestAccessorsReturnFields(t *testing.T) {
 	schema := abi.ArrowSchema{
 		Format: address(&format[0]), Name: address(&badText[0]), NChildren: 2, Children: address(&schemas[0]),
 		Dictionary: address(&dictionary), Release: 1,
@@ -56,7 +56,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-func TestReadingNothing(t *testing.T) {
+func TestAccessorsOfMalformedStructsReturnZero(t *testing.T) {
 	full := abi.ArrowSchema{Format: address(&format[0]), NChildren: 2, Children: address(&schemas[0]), Dictionary: address(&dictionary)}
 	noChildren := abi.ArrowSchema{NChildren: 1, Release: 1}
 	negative := abi.ArrowSchema{NChildren: -1, Children: address(&schemas[0]), Release: 1}
@@ -73,7 +73,7 @@ func TestReadingNothing(t *testing.T) {
 	}
 }
 
-func TestMoving(t *testing.T) {
+func TestMoveTo(t *testing.T) {
 	source := abi.ArrowDeviceArray{Array: abi.ArrowArray{Length: 4, Release: 1}, SyncEvent: 9}
 	var moved abi.ArrowDeviceArray
 	source.MoveTo(&moved)
@@ -86,8 +86,8 @@ func TestMoving(t *testing.T) {
 	}
 }
 
-// TestTypesOfCallbacks compiles assignments between fields of different callback types.
-func TestTypesOfCallbacks(t *testing.T) {
+// TestCallbackTypesDiffer compiles assignments between fields of different callback types.
+func TestCallbackTypesDiffer(t *testing.T) {
 	for assignment, compiles := range map[string]bool{
 		"stream.Release = stream.Release":                               true,
 		"stream.GetNext = array.Release":                                false,

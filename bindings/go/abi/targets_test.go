@@ -34,9 +34,9 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestAssertionsFire narrows the first int64 field, and removes the padding, and expects assertion
+// TestLayoutAssertionsDetectErrors narrows the first int64 field, and removes the padding, and expects assertion
 // errors that name the mistake.
-func TestAssertionsFire(t *testing.T) {
+func TestLayoutAssertionsDetectErrors(t *testing.T) {
 	field := regexp.MustCompile(`(\w+) int64\n`)
 	padding := regexp.MustCompile(`\t_ \[\d+\]byte.*\n`)
 	for _, class := range []struct {

@@ -14,9 +14,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-type counted struct{ releases int }
+type releaseCounter struct{ releases int }
 
-func (c *counted) Release(*abi.ArrowArray) { c.releases++ }
+func (c *releaseCounter) Release(*abi.ArrowArray) { c.releases++ }
 
 // newArray returns an array in Go memory with C release callbacks.
 func newArray(value callbacks.ArrowArrayCallbacks) abi.ArrowArray {
@@ -28,7 +28,7 @@ func newArray(value callbacks.ArrowArrayCallbacks) abi.ArrowArray {
 }
 
 func TestReleaseOnce(t *testing.T) {
-	value := &counted{}
+	value := &releaseCounter{}
 	array := newArray(value)
 	defer callbacks.DeleteHandle(array.PrivateData)
 	var moved abi.ArrowArray
@@ -93,7 +93,7 @@ func newStream(value callbacks.ArrowDeviceArrayStreamCallbacks) *abi.ArrowDevice
 	}
 }
 
-func TestPanicsBecomeFailures(t *testing.T) {
+func TestPanicReturnsEIO(t *testing.T) {
 	value := &stream{}
 	object := newStream(value)
 	var seen []string
@@ -164,7 +164,7 @@ func TestInvalidHandles(t *testing.T) {
 			t.Errorf("%#x: %d, %v", handle, code, called)
 		}
 	}
-	object.PrivateData = callbacks.NewHandle(&counted{}) // the handle of another struct type
+	object.PrivateData = callbacks.NewHandle(&releaseCounter{}) // the handle of another struct type
 	defer callbacks.DeleteHandle(object.PrivateData)
 	if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(object, new(abi.ArrowSchema)); code != int32(syscall.EIO) {
 		t.Errorf("%d", code)

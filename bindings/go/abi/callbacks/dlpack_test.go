@@ -23,13 +23,13 @@ func (exchange) CurrentWorkStream(device abi.DLDeviceType, id int32, out *uintpt
 	return 0
 }
 
-// errors records the arguments of set_error, whose signature is that of on_next_task up to the names.
-type errors struct {
+// errorRecorder records the arguments of set_error, whose signature is that of on_next_task up to the names.
+type errorRecorder struct {
 	callbacks.ArrowAsyncDeviceStreamHandlerCallbacks
 	kind, message string
 }
 
-func (e *errors) OnNextTask(_ *abi.ArrowAsyncDeviceStreamHandler, task *abi.ArrowAsyncTask, metadata uintptr) int32 {
+func (e *errorRecorder) OnNextTask(_ *abi.ArrowAsyncDeviceStreamHandler, task *abi.ArrowAsyncTask, metadata uintptr) int32 {
 	e.kind = text(uintptr(unsafe.Pointer(task)))
 	e.message = text(metadata)
 	return 0
@@ -39,7 +39,7 @@ func text(address uintptr) string {
 	return (&abi.ArrowSchema{Name: address, Release: 1}).NameString()
 }
 
-func TestFunctionsWithoutAStruct(t *testing.T) {
+func TestExchangeFunctionsWithoutStruct(t *testing.T) {
 	table := &abi.DLPackExchangeAPI{
 		CurrentWorkStream:      callbacks.DLPackExchangeAPICurrentWorkStreamStub(),
 		ManagedTensorAllocator: callbacks.DLPackExchangeAPIManagedTensorAllocatorStub(),
@@ -56,7 +56,7 @@ func TestFunctionsWithoutAStruct(t *testing.T) {
 	callbacks.SetDLPackExchangeAPI(exchange{})
 	expect(0, 0x205)
 
-	received := &errors{}
+	received := &errorRecorder{}
 	handler := &abi.ArrowAsyncDeviceStreamHandler{PrivateData: callbacks.NewHandle(received)}
 	setError := uintptr(callbacks.ArrowAsyncDeviceStreamHandlerOnNextTaskStub())
 	var out uintptr
@@ -88,7 +88,7 @@ type tensor struct{ deleted int }
 
 func (d *tensor) Deleter(*abi.DLManagedTensorVersioned) { d.deleted++ }
 
-func TestDeleterMayBeNull(t *testing.T) {
+func TestReleaseAcceptsNullDeleter(t *testing.T) {
 	value := &tensor{}
 	managed := &abi.DLManagedTensorVersioned{ManagerCtx: callbacks.NewHandle(value)}
 	defer callbacks.DeleteHandle(managed.ManagerCtx)

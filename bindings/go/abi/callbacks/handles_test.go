@@ -62,7 +62,7 @@ func TestGenerationsWrap(t *testing.T) {
 	}
 }
 
-func TestOneOfManyDeletes(t *testing.T) {
+func TestConcurrentDeletesSucceedOnce(t *testing.T) {
 	for range 200 {
 		handle := NewHandle(t)
 		var winners atomic.Int64
@@ -88,7 +88,7 @@ func TestOneOfManyDeletes(t *testing.T) {
 }
 
 // A full shard passes the value on to another shard.
-func TestHandlesRunOut(t *testing.T) {
+func TestHandleExhaustion(t *testing.T) {
 	all := mostInShard
 	defer func() { mostInShard = all }()
 	var handles []uintptr

@@ -79,7 +79,7 @@ func TestCheckPinned(t *testing.T) {
 	}
 }
 
-func TestCheckPinnedOfDeepTrees(t *testing.T) {
+func TestCheckPinnedDeepTrees(t *testing.T) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
 	chain := func(levels int) *abi.ArrowArray { // with 0 levels the array is its own child

@@ -12,7 +12,7 @@ import (
 )
 
 // fletching generate writes the other two.
-func TestHeadersAreThoseOfTheRepository(t *testing.T) {
+func TestHeadersMatchRepository(t *testing.T) {
 	repository.Need(t)
 	for copied, original := range map[string]string{
 		"hostile.h":               "tests/hostile/hostile.h",

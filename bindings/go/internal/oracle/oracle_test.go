@@ -282,9 +282,9 @@ func write(v reflect.Value, bits uint64) {
 	}
 }
 
-// TestGuardsFire swaps two neighboring fields of each struct and expects an oracle error that names the struct and
-// one of the two fields.
-func TestGuardsFire(t *testing.T) {
+// TestOracleDetectsSwappedFields swaps two neighboring fields of each struct and expects an oracle error that names the
+// struct and one of the two fields.
+func TestOracleDetectsSwappedFields(t *testing.T) {
 	guards := map[string]func(*checker, fields.Struct){
 		"layout": checkLayout, "c_writes": checkCWrites, "c_verifies": checkCVerifies,
 	}

@@ -21,7 +21,7 @@ var equivalents = map[string]bool{
 	"replace < with <= of value < least in clamp": true,
 }
 
-func TestEveryMutantOfATinyPackage(t *testing.T) {
+func TestMutantsOfTinyPackage(t *testing.T) {
 	out := t.TempDir()
 	if err := run(out, []string{tiny}); err != nil {
 		t.Fatal(err)
@@ -61,14 +61,14 @@ func TestEveryMutantOfATinyPackage(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestRunMissingPackageReturnsError(t *testing.T) {
 	if err := run(t.TempDir(), []string{"testdata/missing"}); err == nil || !strings.HasPrefix(err.Error(), "testdata/missing: ") {
 		t.Error(err)
 	}
 }
 
 // The run of the mutants also rejects such an entry, but hours later.
-func TestEntriesOfTheTableNameMutants(t *testing.T) {
+func TestTableEntriesNameExistingMutants(t *testing.T) {
 	out := t.TempDir()
 	t.Chdir("../..")
 	if err := run(out, []string{".", "abi/callbacks", "arrowgo"}); err != nil {

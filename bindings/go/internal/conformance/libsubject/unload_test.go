@@ -14,7 +14,7 @@ import (
 
 // Unloads and reloads a host while structs exported by Go are alive. The test runs a C program because this
 // process already contains a Go runtime.
-func TestTheHostOfALibraryOfGoMayBeUnloaded(t *testing.T) {
+func TestHostOfGoLibraryCanBeUnloaded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("testdata/unload.c is for Linux")
 	}
