@@ -99,13 +99,13 @@ func others(t *testing.T, allocator memory.Allocator) map[string]arrow.Array {
 	}
 }
 
-// thereAndBack exports an array and imports it again.
-func thereAndBack(source arrow.Array, options arrowgo.Options) (arrow.Array, error) {
+// roundTrip exports an array and imports it again.
+func roundTrip(source arrow.Array, options arrowgo.Options) (arrow.Array, error) {
 	exported := must(must(arrowgo.ExportArray(source)).ToDevice())
 	return arrowgo.ImportArray(context.Background(), exported, source.DataType(), options)
 }
 
-func TestEveryTypeThereAndBack(t *testing.T) {
+func TestEveryTypeRoundTrips(t *testing.T) {
 	allocator := checked(t)
 	sources := others(t, allocator)
 	for _, each := range types {
@@ -114,7 +114,7 @@ func TestEveryTypeThereAndBack(t *testing.T) {
 	for name, source := range sources {
 		for _, part := range []arrow.Array{source, array.NewSlice(source, 1, 3), array.NewSlice(source, 1, 1)} {
 			t.Run(name, func(t *testing.T) {
-				back, err := thereAndBack(part, arrowgo.Options{})
+				back, err := roundTrip(part, arrowgo.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -129,7 +129,7 @@ func TestEveryTypeThereAndBack(t *testing.T) {
 	}
 }
 
-func TestExportPins(t *testing.T) {
+func TestExportPinsBuffers(t *testing.T) {
 	allocator := checked(t)
 	sources := others(t, allocator)
 	for _, each := range types {
@@ -146,7 +146,7 @@ func TestExportPins(t *testing.T) {
 	}
 }
 
-func TestExportKeepsTheMemoryOfTheArray(t *testing.T) {
+func TestExportKeepsArrayMemory(t *testing.T) {
 	allocator := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	source := build(t, allocator, arrow.PrimitiveTypes.Int32, `[1]`)
 	exported := must(arrowgo.ExportArray(source))
@@ -159,7 +159,7 @@ func TestExportKeepsTheMemoryOfTheArray(t *testing.T) {
 }
 
 // arrow-go's own import functions return an equal array.
-func TestExportForCdata(t *testing.T) {
+func TestCdataImportsExportedArray(t *testing.T) {
 	allocator := checked(t)
 	for _, each := range types {
 		t.Run(each.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestExportForCdata(t *testing.T) {
 	}
 }
 
-func TestSchemas(t *testing.T) {
+func TestSchemasRoundTrip(t *testing.T) {
 	metadata := arrow.NewMetadata([]string{"k"}, []string{"v"})
 	var fields []arrow.Field
 	for _, each := range types {
@@ -195,7 +195,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-func TestSchemasThatAreRefused(t *testing.T) {
+func TestImportRejectsInvalidSchemas(t *testing.T) {
 	unknown := must((&fletching.SchemaBuilder{Format: "unknown"}).Build())
 	_, err := arrowgo.ImportField(unknown)
 	if !errors.Is(err, syscall.EINVAL) || !unknown.IsReleased() {
@@ -217,7 +217,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestRecordBatch(t *testing.T) {
+func TestRecordBatchRoundTrips(t *testing.T) {
 	allocator := checked(t)
 	schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 	column := build(t, allocator, arrow.PrimitiveTypes.Int32, `[1, null, 3]`)
@@ -239,7 +239,7 @@ func TestRecordBatch(t *testing.T) {
 	back.Release()
 }
 
-func TestOtherDevicesAreRefused(t *testing.T) {
+func TestImportRejectsOtherDevices(t *testing.T) {
 	for _, device := range []abi.DeviceType{abi.DeviceCUDA, abi.DeviceVulkan, abi.DeviceExtDev, 21} {
 		releases := new(counter)
 		source := must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).BuildOn(device, 0, 0, releases))
@@ -297,13 +297,13 @@ func TestExportWritesZeroForUncountedNulls(t *testing.T) {
 	}
 }
 
-// gate is a waiter whose events complete when it is opened.
-type gate struct {
+// gateWaiter is a waiter whose events complete when it is opened.
+type gateWaiter struct {
 	fletching.UnsupportedWaiter
 	waiting, open chan struct{}
 }
 
-func (g *gate) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
+func (g *gateWaiter) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
 	close(g.waiting)
 	select {
 	case <-g.open:
@@ -313,8 +313,8 @@ func (g *gate) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
 	}
 }
 
-func withEvent(t *testing.T, releases *counter) (*fletching.DeviceArray, *gate) {
-	waiter := &gate{waiting: make(chan struct{}), open: make(chan struct{})}
+func withEvent(t *testing.T, releases *counter) (*fletching.DeviceArray, *gateWaiter) {
+	waiter := &gateWaiter{waiting: make(chan struct{}), open: make(chan struct{})}
 	must(0, fletching.RegisterWaiter(abi.DeviceCPU, waiter))
 	t.Cleanup(func() { fletching.UnregisterWaiter(abi.DeviceCPU) })
 	raw := new(abi.ArrowDeviceArray)
@@ -324,7 +324,7 @@ func withEvent(t *testing.T, releases *counter) (*fletching.DeviceArray, *gate) 
 	return must(fletching.ImportDeviceArray(unsafe.Pointer(raw))), waiter
 }
 
-func TestEventsAreWaitedFor(t *testing.T) {
+func TestImportWaitsForEvent(t *testing.T) {
 	releases := new(counter)
 	source, waiter := withEvent(t, releases)
 	done := make(chan struct{})
@@ -349,7 +349,7 @@ func TestEventsAreWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAWaitThatIsCanceled(t *testing.T) {
+func TestImportCanceledDuringWait(t *testing.T) {
 	releases := new(counter)
 	source, waiter := withEvent(t, releases)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -42,7 +42,7 @@ func produce(count int, handler unsafe.Pointer) (sent chan error, size func() in
 	return sent, func() int { return int(allocator.AllocatedBytes()) }
 }
 
-func TestAsyncStreamReadsArrowGo(t *testing.T) {
+func TestAsyncStreamReadsArrowGoProducer(t *testing.T) {
 	stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
 	sent, size := produce(3, stream.Handler())
 	schema := must(arrowgo.ImportSchema(must(stream.Schema(context.Background()))))
@@ -61,7 +61,7 @@ func TestAsyncStreamReadsArrowGo(t *testing.T) {
 }
 
 // arrow-go's producer terminates the process if it gets NULL for a batch to drop.
-func TestSkipDropsBatchOfArrowGo(t *testing.T) {
+func TestSkipDropsArrowGoBatch(t *testing.T) {
 	for range 20 {
 		stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
 		sent, _ := produce(4, stream.Handler())
@@ -86,7 +86,7 @@ func TestSkipDropsBatchOfArrowGo(t *testing.T) {
 	}
 }
 
-func TestLoopThatIsLeftDropsBatchesOfArrowGo(t *testing.T) {
+func TestLoopBreakDropsArrowGoBatches(t *testing.T) {
 	skipRaces(t, "cancel and the end of ExportAsyncRecordBatchStream write the same fields")
 	for range 20 {
 		stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
@@ -185,16 +185,16 @@ func TestSendToCancelledArrowGoConsumer(t *testing.T) {
 	}
 }
 
-// unlike is a reader whose batches do not match its schema.
-type unlike struct{ array.RecordReader }
+// mismatchedReader is a reader whose batches do not match its schema.
+type mismatchedReader struct{ array.RecordReader }
 
-func (unlike) Schema() *arrow.Schema {
+func (mismatchedReader) Schema() *arrow.Schema {
 	return arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, nil)
 }
 
-func TestExportReaderRefusesBatchOfAnotherType(t *testing.T) {
+func TestExportReaderRejectsBatchOfOtherType(t *testing.T) {
 	source := tables(t, 1)
-	stream := must(arrowgo.ExportReader(unlike{source}))
+	stream := must(arrowgo.ExportReader(mismatchedReader{source}))
 	source.Release()
 	defer stream.Close()
 	if _, err := stream.Next(); !errors.Is(err, syscall.EINVAL) || err.Error()[:len(`batch 0: field "a": expected format "g"`)] != `batch 0: field "a": expected format "g"` {

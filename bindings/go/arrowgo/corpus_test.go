@@ -31,7 +31,7 @@ func corpusSchema(t *testing.T, c corpus.Case) *fletching.Schema {
 	return schema
 }
 
-func TestCorpusSchemasGetTheirVerdict(t *testing.T) {
+func TestCorpusSchemasMatchVerdicts(t *testing.T) {
 	corpus.Each(t, corpus.Schema, func(t *testing.T, c corpus.Case) {
 		schema := corpusSchema(t, c)
 		defer schema.Close()
@@ -40,7 +40,7 @@ func TestCorpusSchemasGetTheirVerdict(t *testing.T) {
 	})
 }
 
-func TestCorpusArraysGetTheirVerdict(t *testing.T) {
+func TestCorpusArraysMatchVerdicts(t *testing.T) {
 	corpus.Each(t, corpus.Array, func(t *testing.T, c corpus.Case) {
 		if c.NeedsData() {
 			return // arrow-go reads such buffers without a check and may crash

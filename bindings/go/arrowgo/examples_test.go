@@ -10,4 +10,4 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/examples"
 )
 
-func TestEveryOperationHasAnExample(t *testing.T) { examples.Check(t, nil, nil) }
+func TestEveryOperationHasExample(t *testing.T) { examples.Check(t, nil, nil) }

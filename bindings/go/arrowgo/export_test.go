@@ -33,7 +33,7 @@ func (*extension) ExtensionEquals(other arrow.ExtensionType) bool {
 func (e *extension) Deserialize(arrow.DataType, string) (arrow.ExtensionType, error) { return e, nil }
 
 // An export uses the storage type. An import uses the type that the caller passes.
-func TestExtensionTypes(t *testing.T) {
+func TestExtensionTypesRoundTrip(t *testing.T) {
 	ints := build(t, checked(t), arrow.PrimitiveTypes.Int32, `[1, null, 3]`)
 	defer ints.Release()
 	ofInts := &extension{arrow.ExtensionBase{Storage: arrow.PrimitiveTypes.Int32}}
@@ -45,7 +45,7 @@ func TestExtensionTypes(t *testing.T) {
 	if !array.Equal(ints, back) {
 		t.Errorf("expected %v, got %v", ints, back)
 	}
-	extended := must(thereAndBack(source, arrowgo.Options{}))
+	extended := must(roundTrip(source, arrowgo.Options{}))
 	defer extended.Release()
 	if !array.Equal(source, extended) {
 		t.Errorf("expected %v, got %v", source, extended)
@@ -53,7 +53,7 @@ func TestExtensionTypes(t *testing.T) {
 }
 
 // Some consumers reject NULL for an empty buffer. A validity buffer may be NULL.
-func TestEmptyBuffersHaveAnAddress(t *testing.T) {
+func TestExportedEmptyBuffersHaveAddress(t *testing.T) {
 	data := array.NewData(arrow.PrimitiveTypes.Int32, 0, []*memory.Buffer{nil, nil}, nil, 0, 0)
 	defer data.Release()
 	source := array.MakeFromData(data)
@@ -65,7 +65,7 @@ func TestEmptyBuffersHaveAnAddress(t *testing.T) {
 	}
 }
 
-func TestAnExportThatIsRefusedReleasesTheArray(t *testing.T) {
+func TestRejectedExportReleasesArray(t *testing.T) {
 	numbers := build(t, checked(t), arrow.PrimitiveTypes.Int32, "[1, 2]")
 	data := array.NewData(numbers.DataType(), 2, numbers.Data().Buffers(), nil, 3, 0) // more nulls than rows
 	numbers.Release()
@@ -77,7 +77,7 @@ func TestAnExportThatIsRefusedReleasesTheArray(t *testing.T) {
 }
 
 // arrow-go's null array has one buffer, which C does not have, or no buffer.
-func TestNullsWithoutABuffer(t *testing.T) {
+func TestExportedNullTypeHasNoBuffers(t *testing.T) {
 	for _, buffers := range [][]*memory.Buffer{nil, {nil}} {
 		data := array.NewData(arrow.Null, 3, buffers, nil, 3, 0)
 		source := array.MakeFromData(data)

@@ -27,7 +27,7 @@ func numbers(address uintptr, releases *counter) *fletching.DeviceArray {
 	return must(builder.BuildOn(abi.DeviceCPU, -1, 0, releases))
 }
 
-func TestAlignment(t *testing.T) {
+func TestImportArrayAlignment(t *testing.T) {
 	bytes := make([]uint32, 4)
 	var pinner runtime.Pinner
 	pinner.Pin(&bytes[0])
@@ -69,7 +69,7 @@ func TestAlignment(t *testing.T) {
 }
 
 // There is one more offset than rows.
-func TestOffsetsThatAreCopied(t *testing.T) {
+func TestImportCopiesMisalignedOffsets(t *testing.T) {
 	memory := make([]byte, 16)
 	offsets := memory[1:13]
 	for i, offset := range []uint32{0, 1, 3} {
@@ -93,7 +93,7 @@ func TestOffsetsThatAreCopied(t *testing.T) {
 }
 
 // Each copy has separate memory.
-func TestColumnsThatAreCopied(t *testing.T) {
+func TestImportCopiesMisalignedColumns(t *testing.T) {
 	memory := make([]uint64, 3)
 	var pinner runtime.Pinner
 	pinner.Pin(&memory[0])
@@ -121,7 +121,7 @@ func TestColumnsThatAreCopied(t *testing.T) {
 }
 
 // No builder makes a negative offset.
-func TestANegativeOffsetIsRefused(t *testing.T) {
+func TestImportRejectsNegativeOffset(t *testing.T) {
 	releases := new(counter)
 	raw := new(abi.ArrowDeviceArray)
 	must(0, numbers(1<<20, releases).Export(unsafe.Pointer(raw)))

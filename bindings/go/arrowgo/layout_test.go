@@ -23,7 +23,7 @@ import (
 
 type arrays = []fletching.ArrayBuilder
 
-func TestImportArrayWithUncountedNullsAndNoValidityHasNone(t *testing.T) {
+func TestImportArrayWithoutValidityHasNoNulls(t *testing.T) {
 	var memory [8]int64
 	var pinner runtime.Pinner
 	pinner.Pin(&memory)
@@ -55,7 +55,7 @@ func TestImportArrayWithUncountedNullsAndNoValidityHasNone(t *testing.T) {
 	}
 }
 
-func TestImportArrayRefusesWrongLayout(t *testing.T) {
+func TestImportArrayRejectsWrongLayout(t *testing.T) {
 	var memory [8]int64
 	var pinner runtime.Pinner
 	pinner.Pin(&memory)
@@ -127,7 +127,7 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 	}
 }
 
-func TestImportArrayKnowsSizesOfBuffers(t *testing.T) {
+func TestImportArrayComputesBufferSizes(t *testing.T) {
 	const at = 1 << 20 // never read
 	const most = (math.MaxInt - 7) / 32
 	child := arrays{{Buffers: []uintptr{0, at}}}
@@ -158,7 +158,7 @@ func TestImportArrayKnowsSizesOfBuffers(t *testing.T) {
 }
 
 // An array without values may have NULL for every buffer, and may have an offset.
-func TestImportArrayAcceptsNullBuffersOfNoValues(t *testing.T) {
+func TestImportArrayAcceptsNullBuffersWithoutValues(t *testing.T) {
 	for _, each := range types {
 		for _, offset := range []int64{0, 5} {
 			t.Run(each.name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func emptyOf(t *testing.T, dataType arrow.DataType) fletching.ArrayBuilder {
 
 var room [64]uint64
 
-func TestImportArrayWithoutNullsOfUnknownCount(t *testing.T) {
+func TestImportArrayAcceptsUnknownNullCount(t *testing.T) {
 	values := []int32{1, 2, 3}
 	bits := []byte{7}
 	var pinner runtime.Pinner

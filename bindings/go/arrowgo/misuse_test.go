@@ -17,7 +17,7 @@ import (
 
 func onlyError[T any](_ T, err error) error { return err }
 
-func TestNilArgumentsAreInvalid(t *testing.T) {
+func TestNilArgumentsReturnEINVAL(t *testing.T) {
 	ctx, options := context.Background(), arrowgo.Options{}
 	releases := new(counter)
 	table := func() *fletching.DeviceArray {

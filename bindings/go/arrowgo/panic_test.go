@@ -32,7 +32,7 @@ func panicked(t *testing.T, body func()) {
 	runtime.GC()
 }
 
-func TestAPanicOfOnCopyReleasesTheArray(t *testing.T) {
+func TestOnCopyPanicReleasesArray(t *testing.T) {
 	values := make([]uint32, 4)
 	var pinner runtime.Pinner
 	pinner.Pin(&values[0])
@@ -48,7 +48,7 @@ func TestAPanicOfOnCopyReleasesTheArray(t *testing.T) {
 	}
 }
 
-func TestAPanicOfAnExportReleasesTheArray(t *testing.T) {
+func TestExportPanicReleasesArray(t *testing.T) {
 	allocator := checked(t)
 	numbers := build(t, allocator, arrow.PrimitiveTypes.Int32, "[1, 2]")
 	views := array.NewData(arrow.BinaryTypes.StringView, 0, make([]*memory.Buffer, 1), nil, 0, 0)

@@ -67,7 +67,7 @@ func checkTables(t *testing.T, reader array.RecordReader, count int) {
 	}
 }
 
-func TestReaderThereAndBack(t *testing.T) {
+func TestReaderRoundTrips(t *testing.T) {
 	source := tables(t, 3)
 	stream := must(arrowgo.ExportReader(source))
 	source.Release() // the stream retains it
@@ -81,7 +81,7 @@ func TestReaderThereAndBack(t *testing.T) {
 }
 
 // A reader releases its current batch if the caller stops early.
-func TestReaderLeftEarly(t *testing.T) {
+func TestReaderReleasedBeforeEnd(t *testing.T) {
 	source := tables(t, 3)
 	stream := must(arrowgo.ExportReader(source))
 	source.Release()
@@ -95,7 +95,7 @@ func TestReaderLeftEarly(t *testing.T) {
 	reader.Release()
 }
 
-func TestReadersOfCdata(t *testing.T) {
+func TestReadersRoundTripThroughCdata(t *testing.T) {
 	raw := new(cdata.CArrowArrayStream)
 	source := tables(t, 3)
 	must(0, must(arrowgo.ExportReader(source)).Export(unsafe.Pointer(raw)))
@@ -117,13 +117,13 @@ func TestReadersOfCdata(t *testing.T) {
 	ofC.AssertSize(t, 0)
 }
 
-// failing is a device stream reader that ends with an error.
-type failing struct {
+// failingReader is a device stream reader that ends with an error.
+type failingReader struct {
 	batches []*fletching.DeviceArray
 	err     error
 }
 
-func (f *failing) Next() (*fletching.DeviceArray, error) {
+func (f *failingReader) Next() (*fletching.DeviceArray, error) {
 	if len(f.batches) == 0 {
 		return nil, f.err
 	}
@@ -132,9 +132,9 @@ func (f *failing) Next() (*fletching.DeviceArray, error) {
 	return batch, nil
 }
 
-func (f *failing) Close() {}
+func (f *failingReader) Close() {}
 
-func TestDeviceReader(t *testing.T) {
+func TestImportReaderReturnsStreamError(t *testing.T) {
 	batch := func() *fletching.DeviceArray {
 		source := tables(t, 1)
 		defer source.Release()
@@ -142,7 +142,7 @@ func TestDeviceReader(t *testing.T) {
 		return must(must(arrowgo.ExportRecordBatch(source.RecordBatch())).ToDevice())
 	}
 	stream := must(fletching.NewDeviceArrayStreamFrom(must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU,
-		&failing{[]*fletching.DeviceArray{batch()}, syscall.ENOSPC}))
+		&failingReader{[]*fletching.DeviceArray{batch()}, syscall.ENOSPC}))
 	reader := must(arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}))
 	if !reader.Next() || reader.Next() || !errors.Is(reader.Err(), syscall.ENOSPC) || reader.Next() {
 		t.Error(reader.Err())
@@ -150,8 +150,8 @@ func TestDeviceReader(t *testing.T) {
 	reader.Release()
 }
 
-func TestReadersThatFail(t *testing.T) {
-	stream := must(fletching.NewDeviceArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "i"}).Build()), abi.DeviceCPU, &failing{err: io.EOF}))
+func TestImportReaderRejectsInvalidStreams(t *testing.T) {
+	stream := must(fletching.NewDeviceArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "i"}).Build()), abi.DeviceCPU, &failingReader{err: io.EOF}))
 	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, syscall.EINVAL) || !stream.IsReleased() {
 		t.Error(err)
 	}
@@ -159,14 +159,14 @@ func TestReadersThatFail(t *testing.T) {
 		t.Error(err)
 	}
 	raw := new(abi.ArrowDeviceArrayStream)
-	stream = must(fletching.NewDeviceArrayStreamFrom(must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, &failing{err: io.EOF}))
+	stream = must(fletching.NewDeviceArrayStreamFrom(must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, &failingReader{err: io.EOF}))
 	must(0, stream.Export(unsafe.Pointer(raw)))
 	raw.GetSchema = 0
 	stream = must(fletching.ImportDeviceArrayStream(unsafe.Pointer(raw)))
 	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, syscall.EINVAL) || !stream.IsReleased() {
 		t.Error(err)
 	}
-	source := &broken{tables(t, 1)}
+	source := &brokenReader{tables(t, 1)}
 	failed := must(arrowgo.ExportReader(source))
 	if _, err := failed.Next(); !errors.Is(err, syscall.EIO) {
 		t.Error(err)
@@ -175,8 +175,8 @@ func TestReadersThatFail(t *testing.T) {
 	source.RecordReader.Release()
 }
 
-// broken is a reader that fails at once.
-type broken struct{ array.RecordReader }
+// brokenReader is a reader that fails at once.
+type brokenReader struct{ array.RecordReader }
 
-func (*broken) Next() bool { return false }
-func (*broken) Err() error { return errors.New("broken") }
+func (*brokenReader) Next() bool { return false }
+func (*brokenReader) Err() error { return errors.New("broken") }

@@ -47,7 +47,7 @@ func expectFlags(t *testing.T, expected fletching.SchemaBuilder, found fletching
 	}
 }
 
-func TestImportFieldRefusesWhatArrowGoCannotRepresent(t *testing.T) {
+func TestImportFieldRejectsUnsupportedSchemas(t *testing.T) {
 	metadata := fletching.Metadata{{Key: "k", Value: "v"}}
 	pair := func(entries, key fletching.Metadata) []fletching.SchemaBuilder {
 		return []fletching.SchemaBuilder{{Format: "+s", Metadata: entries, Children: []fletching.SchemaBuilder{
@@ -80,7 +80,7 @@ func TestImportFieldRefusesWhatArrowGoCannotRepresent(t *testing.T) {
 	}
 }
 
-func TestExportFieldWritesUnitOfTime(t *testing.T) {
+func TestExportFieldWritesTimeUnit(t *testing.T) {
 	for format, dataType := range map[string]arrow.DataType{
 		"tts": arrow.FixedWidthTypes.Time32s, "ttm": arrow.FixedWidthTypes.Time32ms,
 		"ttu": arrow.FixedWidthTypes.Time64us, "ttn": arrow.FixedWidthTypes.Time64ns,
@@ -93,7 +93,7 @@ func TestExportFieldWritesUnitOfTime(t *testing.T) {
 	}
 }
 
-func TestExportSchemaRefusesTextWithNUL(t *testing.T) {
+func TestExportSchemaRejectsInvalidFields(t *testing.T) {
 	for message, field := range map[string]arrow.Field{
 		"child 0: name":               {Name: "a\x00b", Type: arrow.Null},
 		"child 0: child 0: name":      {Name: "a", Type: arrow.StructOf(arrow.Field{Name: "b\x00", Type: arrow.Null})},
@@ -110,7 +110,7 @@ func TestExportSchemaRefusesTextWithNUL(t *testing.T) {
 }
 
 // Metadata may contain any bytes.
-func TestSchemaKeepsMetadataThatIsNotUTF8(t *testing.T) {
+func TestSchemaKeepsNonUTF8Metadata(t *testing.T) {
 	metadata := arrow.NewMetadata([]string{"\xff", "k\x00"}, []string{"\xfe\x00v", ""})
 	field := arrow.Field{Name: "a", Type: arrow.MapOfWithMetadata(arrow.BinaryTypes.String, arrow.Metadata{}, arrow.Null, metadata), Metadata: metadata}
 	if back := must(arrowgo.ImportField(must(arrowgo.ExportField(field)))); !back.Equal(field) || !back.Metadata.Equal(metadata) {
