@@ -19,7 +19,7 @@ import (
 // --- Contexts, loops and collections ----------------------------------------------------------------
 
 // endlessly sends batches of 1 row, 2 rows and so on, until the consumer cancels.
-func endlessly(t *testing.T, stream *AsyncStream, live *live) <-chan error {
+func endlessly(t *testing.T, stream *AsyncStream, live *liveBatches) <-chan error {
 	t.Helper()
 	handler := stream.Handler()
 	return start(func() error {
@@ -30,8 +30,8 @@ func endlessly(t *testing.T, stream *AsyncStream, live *live) <-chan error {
 	})
 }
 
-func TestALoopThatIsLeftCancels(t *testing.T) {
-	var live live
+func TestLoopBreakCancelsStream(t *testing.T) {
+	var live liveBatches
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	sent := endlessly(t, stream, &live)
 	for batch, err := range stream.All(context.Background()) {
@@ -48,8 +48,8 @@ func TestALoopThatIsLeftCancels(t *testing.T) {
 	}
 }
 
-func TestContextsOfAnAsyncStream(t *testing.T) {
-	var live live
+func TestAsyncStreamContextCancellation(t *testing.T) {
+	var live liveBatches
 	for _, c := range []struct {
 		name          string
 		cancelsStream bool
@@ -130,8 +130,8 @@ func TestCloseWakesReaders(t *testing.T) {
 }
 
 // An unreachable stream is cancelled and reported, but not while one of its calls waits.
-func TestAForgottenAsyncStreamIsCancelled(t *testing.T) {
-	var live live
+func TestCollectedAsyncStreamIsCancelled(t *testing.T) {
+	var live liveBatches
 	reports := make(chan Leak, 1)
 	OnLeak(func(leak Leak) { // other tests leak too
 		if leak.Struct == "async stream" {
@@ -156,7 +156,7 @@ func TestAForgottenAsyncStreamIsCancelled(t *testing.T) {
 	expectNone(t, &live)
 
 	p, core := waitingReader()
-	untilSomeoneWaits(core)
+	awaitReader(core)
 	runtime.GC()
 	runtime.GC()
 	if state := core.current(); state != asyncCreated {
@@ -172,21 +172,21 @@ func waitingReader() (handler *abi.ArrowAsyncDeviceStreamHandler, core *asyncCon
 	return (*abi.ArrowAsyncDeviceStreamHandler)(stream.Handler()), stream.core
 }
 
-// watched is a context that never ends and counts the goroutines that wait for its end.
-type watched struct {
+// watchedContext is a context that never ends and counts the goroutines that wait for its end.
+type watchedContext struct {
 	context.Context
 	waiting atomic.Int32
 }
 
-func (w *watched) Done() <-chan struct{} { return make(chan struct{}) }
+func (w *watchedContext) Done() <-chan struct{} { return make(chan struct{}) }
 
-func (w *watched) AfterFunc(func()) (stop func() bool) {
+func (w *watchedContext) AfterFunc(func()) (stop func() bool) {
 	w.waiting.Add(1)
 	return func() bool { w.waiting.Add(-1); return true }
 }
 
-func TestAForgottenStreamLeavesItsContext(t *testing.T) {
-	ctx := &watched{Context: context.Background()}
+func TestCollectedStreamUnregistersFromContext(t *testing.T) {
+	ctx := &watchedContext{Context: context.Background()}
 	NewAsyncStream(ctx, AsyncOptions{})
 	if waiting := ctx.waiting.Load(); waiting != 1 {
 		t.Fatalf("waiting: expected 1, got %d", waiting)

@@ -16,8 +16,8 @@ import (
 
 // --- A producer that is driven manually ------------------------------------------------------------
 
-// hand runs the steps of a producer whose batches are always available, except after the last one.
-type hand struct {
+// manualSender runs the steps of a producer whose batches are always available, except after the last one.
+type manualSender struct {
 	*asyncSending
 	idle     atomic.Bool
 	released bool
@@ -71,8 +71,8 @@ func opens(schema *Schema, idle *atomic.Bool, all []any) openBatches {
 }
 
 // sendTo starts a producer and steps it until it waits for the peer.
-func sendTo(t *testing.T, p *consumerPeer, producer AsyncProducer, all []any) *hand {
-	h := &hand{}
+func sendTo(t *testing.T, p *consumerPeer, producer AsyncProducer, all []any) *manualSender {
+	h := &manualSender{}
 	if producer.DeviceType == 0 {
 		producer.DeviceType = abi.DeviceCPU
 	}
@@ -98,7 +98,7 @@ func sendTo(t *testing.T, p *consumerPeer, producer AsyncProducer, all []any) *h
 }
 
 // run makes all due calls. It returns true when the handler is released.
-func (h *hand) run() bool {
+func (h *manualSender) run() bool {
 	for !h.released {
 		for settled := false; !settled; runtime.Gosched() {
 			h.mutex.Lock()
@@ -116,7 +116,7 @@ func (h *hand) run() bool {
 }
 
 // started returns a producer that has sent the schema.
-func started(t *testing.T, all ...any) (*consumerPeer, *hand) {
+func started(t *testing.T, all ...any) (*consumerPeer, *manualSender) {
 	p := newConsumerPeer(t)
 	h := sendTo(t, p, AsyncProducer{}, all)
 	h.run()

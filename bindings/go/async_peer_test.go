@@ -31,12 +31,12 @@ func intSchema() *Schema { return must((&SchemaBuilder{Format: "i"}).Build()) }
 // rowsOf returns a batch with this number of rows.
 func rowsOf(rows int) *DeviceArray { return must(must(FromValues(make([]int32, rows))).ToDevice()) }
 
-// live counts unreleased batches.
-type live struct{ atomic.Int64 }
+// liveBatches counts unreleased batches.
+type liveBatches struct{ atomic.Int64 }
 
-func (l *live) Close() { l.Add(-1) }
+func (l *liveBatches) Close() { l.Add(-1) }
 
-func (l *live) batch(rows int) *DeviceArray {
+func (l *liveBatches) batch(rows int) *DeviceArray {
 	batch := rowsOf(rows)
 	l.Add(1)
 	if err := batch.Attach(l); err != nil {
@@ -103,7 +103,7 @@ func expectCode(t *testing.T, found int32, expected syscall.Errno) {
 	}
 }
 
-func expectNone(t *testing.T, live *live) {
+func expectNone(t *testing.T, live *liveBatches) {
 	t.Helper()
 	if left := live.Load(); left != 0 {
 		t.Errorf("expected that all is released, got %d batches", left)

@@ -30,7 +30,7 @@ func start[T any](body func() T) <-chan T {
 	return result
 }
 
-func untilSomeoneWaits(core *asyncConsumer) {
+func awaitReader(core *asyncConsumer) {
 	for waits := false; !waits; runtime.Gosched() {
 		core.mutex.Lock()
 		waits = len(core.waiting) > 0
@@ -38,7 +38,7 @@ func untilSomeoneWaits(core *asyncConsumer) {
 	}
 }
 
-func TestAnErrorIsNeverSeenAsTheEnd(t *testing.T) {
+func TestErrorIsNotReadAsEnd(t *testing.T) {
 	for range raceRuns {
 		p, stream := opened(t, 4)
 		p.task(1)
@@ -51,7 +51,7 @@ func TestAnErrorIsNeverSeenAsTheEnd(t *testing.T) {
 	}
 }
 
-func TestAReleaseWakesTheReaders(t *testing.T) {
+func TestReleaseWakesReaders(t *testing.T) {
 	for run := range raceRuns {
 		p, stream := opened(t, 4)
 		readers := []<-chan int64{start(func() int64 { return nextRow(stream) }), start(func() int64 { return nextRow(stream) })}
@@ -74,10 +74,10 @@ func TestAReleaseWakesTheReaders(t *testing.T) {
 	}
 }
 
-func TestABrokenStreamWakesTheOtherReader(t *testing.T) {
+func TestBrokenStreamWakesOtherReader(t *testing.T) {
 	for range raceRuns {
 		p, stream := opened(t, 4)
-		look := func(string) { untilSomeoneWaits(stream.core) }
+		look := func(string) { awaitReader(stream.core) }
 		p.inside.Store(&look)
 		first, second := start(func() int64 { return nextRow(stream) }), start(func() int64 { return nextRow(stream) })
 		p.give(&givenTask{number: 1, batch: rowsOf(1), code: 71}, nil)
@@ -86,9 +86,9 @@ func TestABrokenStreamWakesTheOtherReader(t *testing.T) {
 	}
 }
 
-func TestNothingIsLostWhenReleaseFollowsTheEnd(t *testing.T) {
+func TestReleaseAfterEndExtractsEachTaskOnce(t *testing.T) {
 	for range raceRuns {
-		var live live
+		var live liveBatches
 		p, stream := opened(t, 9)
 		for rows := 1; rows <= 9; rows++ {
 			p.give(&givenTask{number: rows, batch: live.batch(rows)}, nil)
@@ -101,9 +101,9 @@ func TestNothingIsLostWhenReleaseFollowsTheEnd(t *testing.T) {
 	}
 }
 
-func TestACancelAtAnyTimeLosesNoTask(t *testing.T) {
+func TestConcurrentCancelAndTasksDropEveryTask(t *testing.T) {
 	for run := range raceRuns {
-		var live live
+		var live liveBatches
 		p, stream := opened(t, 9)
 		canceller := start(func() bool { stream.Close(); return true })
 		for rows := 1; rows <= 9; rows++ {
@@ -122,8 +122,8 @@ func TestACancelAtAnyTimeLosesNoTask(t *testing.T) {
 }
 
 // Cancels the stream while its release extracts the queue.
-func TestACancelDuringTheReleaseDropsWhatIsKept(t *testing.T) {
-	var live live
+func TestCancelDuringReleaseDropsRemainingTasks(t *testing.T) {
+	var live liveBatches
 	p, stream := opened(t, 9)
 	for rows := 1; rows <= 3; rows++ {
 		p.give(&givenTask{number: rows, batch: live.batch(rows)}, nil)
@@ -136,14 +136,14 @@ func TestACancelDuringTheReleaseDropsWhatIsKept(t *testing.T) {
 	expectNone(t, &live)
 }
 
-func TestAStreamHasNotEndedWhileReleaseExtracts(t *testing.T) {
+func TestStreamIsOpenWhileReleaseExtracts(t *testing.T) {
 	p, stream := opened(t, 2)
 	p.task(1)
 	p.end()
 	var rows <-chan []int64
 	look := func(string) {
 		rows = start(func() []int64 { return allRows(stream) })
-		untilSomeoneWaits(stream.core)
+		awaitReader(stream.core)
 	}
 	p.inside.Store(&look)
 	p.release()
@@ -177,14 +177,14 @@ func releaseDuring(t *testing.T, call string, action func(stream *AsyncStream)) 
 	expectText(t, p.take(), call)
 }
 
-func TestReleaseWaitsForCallsOfOtherThreads(t *testing.T) {
+func TestReleaseWaitsForCallsOnOtherThreads(t *testing.T) {
 	releaseDuring(t, "request 1", func(stream *AsyncStream) { _ = stream.Request(1) })
 	releaseDuring(t, "cancel", (*AsyncStream).Close)
 	releaseDuring(t, "extract 1", func(stream *AsyncStream) { nextRow(stream) })
 	releaseDuring(t, "drop 1", func(stream *AsyncStream) { stream.Skip() })
 }
 
-func TestReleaseExtractsNothingWhileARequestRuns(t *testing.T) {
+func TestReleaseExtractsAfterRunningRequest(t *testing.T) {
 	p, stream := opened(t, 2)
 	p.task(1)
 	p.take()
@@ -208,10 +208,10 @@ func TestReleaseExtractsNothingWhileARequestRuns(t *testing.T) {
 
 // A producer that breaks the rules calls release from inside a call to it. The release must not wait for
 // a call that cannot return before it.
-func TestReleaseInsideACall(t *testing.T) {
+func TestReleaseInsideCall(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		for _, call := range []string{"request", "cancel", "next", "skip"} {
-			var live live
+			var live liveBatches
 			p, stream := opened(t, 1)
 			p.give(&givenTask{number: 1, batch: live.batch(1)}, nil)
 			inside := func(string) {
@@ -241,9 +241,9 @@ func TestReleaseInsideACall(t *testing.T) {
 	}
 }
 
-func TestExtractionsAndTheEndReleaseOnce(t *testing.T) {
+func TestConcurrentExtractionsAndEndReleaseOnce(t *testing.T) {
 	for range raceRuns {
-		var live live
+		var live liveBatches
 		p := newConsumerPeer(t)
 		arrived := make(chan bool, 3)
 		p.inside = func(name string) {
@@ -273,12 +273,12 @@ func TestExtractionsAndTheEndReleaseOnce(t *testing.T) {
 }
 
 // The producer's context ends while a request is pending.
-func TestAProducerThatGoesAwayIsAnError(t *testing.T) {
+func TestCanceledProducerFailsStream(t *testing.T) {
 	for range raceRuns {
 		ctx, cancel := context.WithCancel(context.Background())
 		stream := NewAsyncStream(context.Background(), AsyncOptions{Window: 2})
 		sent := start(func() error {
-			return AsyncProducer{DeviceType: abi.DeviceCPU, Open: opens(intSchema(), &new(hand).idle, items(rowsOf(1), endless))}.Send(ctx, stream.Handler())
+			return AsyncProducer{DeviceType: abi.DeviceCPU, Open: opens(intSchema(), &new(manualSender).idle, items(rowsOf(1), endless))}.Send(ctx, stream.Handler())
 		})
 		expectRows(t, []int64{nextRow(stream)}, 1)
 		rows := start(func() []int64 { return allRows(stream) })
@@ -291,7 +291,7 @@ func TestAProducerThatGoesAwayIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnIdleProducerIsNotWoken(t *testing.T) {
+func TestIdleProducerIsNotWoken(t *testing.T) {
 	_, h := started(t, rowsOf(1), endless)
 	h.run()
 	for range cap(h.news) {
@@ -310,7 +310,7 @@ func TestAnIdleProducerIsNotWoken(t *testing.T) {
 
 // A caller that is about to take a batch requests more first, and the stream ends during the request. The
 // caller still gets its batch, and the batches after it are dropped or kept as usual.
-func TestAnEndDuringTheRequestLeavesTheBatch(t *testing.T) {
+func TestEndDuringRequestKeepsBatch(t *testing.T) {
 	for _, c := range []struct {
 		inside   func(p *producerPeer)
 		expected []int64
@@ -350,7 +350,7 @@ func TestAnEndDuringTheRequestLeavesTheBatch(t *testing.T) {
 	}
 }
 
-func TestABatchThatIsLeftMayBeSkipped(t *testing.T) {
+func TestRemainingBatchCanBeSkipped(t *testing.T) {
 	p, stream := opened(t, 1)
 	p.task(1)
 	p.take()
@@ -364,7 +364,7 @@ func TestABatchThatIsLeftMayBeSkipped(t *testing.T) {
 }
 
 // Two callers request at the same time, and each gets a batch.
-func TestEachCallerHasItsBatch(t *testing.T) {
+func TestConcurrentReadersGetDifferentBatches(t *testing.T) {
 	for range raceRuns {
 		p, stream := opened(t, 2)
 		p.task(1)
@@ -401,7 +401,7 @@ func TestTaskWakesOneReader(t *testing.T) {
 	expectRows(t, []int64{nextRow(stream)}, 1)
 }
 
-func TestCancelledReaderPassesItsWakeOn(t *testing.T) {
+func TestCancelledReaderPassesWakeOn(t *testing.T) {
 	for range raceRuns {
 		p, stream := opened(t, 4)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -412,7 +412,7 @@ func TestCancelledReaderPassesItsWakeOn(t *testing.T) {
 			}
 			return err
 		})
-		untilSomeoneWaits(stream.core)
+		awaitReader(stream.core)
 		second := start(func() int64 { return nextRow(stream) })
 		cancelled := start(func() bool { cancel(); return true })
 		p.task(1)

@@ -33,7 +33,7 @@ type consumerPlayer struct {
 	handler   *abi.ArrowAsyncDeviceStreamHandler
 	objects   []abi.ArrowAsyncProducer
 	refusal   error
-	known     *thing
+	known     *trackedObject
 	refused   bool // the schema was rejected
 	releases  []chan struct{}
 	inside    atomic.Int32 // number of the consumer's calls that are playing steps
@@ -56,7 +56,7 @@ type extraction struct {
 
 // peerTask is a task of the producer.
 type peerTask struct {
-	*thing
+	*trackedObject
 	player  *consumerPlayer
 	isWrong bool // its array is on another device than the stream
 }
@@ -160,7 +160,7 @@ func (p *consumerPlayer) setRefusal(step *traceStep) {
 }
 
 func (p *consumerPlayer) giveSchema(step *traceStep) int32 {
-	given := &thing{}
+	given := &trackedObject{}
 	first := p.known == nil
 	if first {
 		p.known = given
@@ -181,7 +181,7 @@ func (p *consumerPlayer) giveSchema(step *traceStep) int32 {
 }
 
 func (p *consumerPlayer) giveTask(step *traceStep) int32 {
-	task := &peerTask{thing: &thing{number: step.Task}, player: p}
+	task := &peerTask{trackedObject: &trackedObject{number: step.Task}, player: p}
 	p.told.Lock()
 	p.tasks = append(p.tasks, task)
 	p.arriving = task
@@ -196,7 +196,7 @@ func (p *consumerPlayer) giveTask(step *traceStep) int32 {
 	p.arriving = nil
 	p.told.Unlock()
 	if code != 0 {
-		task.meets("refused")
+		task.record("refused")
 	}
 	return code
 }
@@ -225,11 +225,11 @@ func (p *consumerPlayer) finishExtraction(step *traceStep, code, returned int32)
 	e, task := p.running[at], p.tasks[step.Task]
 	p.running = slices.Delete(p.running, at, at+1)
 	p.told.Unlock()
-	fate := "failed"
+	outcome := "failed"
 	if code == 0 {
-		fate = "extracted"
+		outcome = "extracted"
 	}
-	task.meets(fate)
+	task.record(outcome)
 	task.isWrong = code != returned
 	e.orders <- func() (int32, bool) { return returned, true }
 	if answer := <-e.answers; answer != code {
@@ -325,11 +325,11 @@ func (p *consumerPlayer) extract(task *peerTask, out *abi.ArrowDeviceArray) int3
 	var code int32
 	if at < 0 {
 		p.told.Unlock()
-		fate := "dropped"
+		outcome := "dropped"
 		if wanted {
-			fate = "extracted"
+			outcome = "extracted"
 		}
-		task.meets(fate)
+		task.record(outcome)
 		p.reached(what, "extract_data")
 	} else {
 		e := p.running[at]
@@ -385,16 +385,16 @@ func (p *consumerPlayer) finish() string {
 		if task.arrays != task.released {
 			p.fail("an array was not released, or twice")
 		}
-		tasks = append(tasks, task.fate("freed"))
+		tasks = append(tasks, task.outcome("freed"))
 	}
 	schema := "none"
 	switch {
 	case p.refused:
 		schema = "refused"
-	case p.known != nil && len(p.known.fates) == 0:
+	case p.known != nil && len(p.known.outcomes) == 0:
 		schema = "taken" // the stream still has it
 	case p.known != nil:
-		schema = p.known.fate("discarded")
+		schema = p.known.outcome("discarded")
 	}
 	return p.compareFinal(schema, tasks, p.codes)
 }

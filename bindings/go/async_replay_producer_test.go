@@ -29,8 +29,8 @@ type producerPlayer struct {
 	stepping bool
 	released bool
 	offers   offers
-	known    *thing
-	batches  []*thing
+	known    *trackedObject
+	batches  []*trackedObject
 	dropped  map[int]bool
 	failing  map[int]bool // batches that are made during the extraction
 	errno    syscall.Errno
@@ -166,11 +166,11 @@ func (p *producerPlayer) compare() string {
 		if p.dropped[batch.number] {
 			freed = "dropped"
 		}
-		tasks = append(tasks, batch.fate(freed))
+		tasks = append(tasks, batch.outcome(freed))
 	}
 	schema := "none"
 	if p.known != nil {
-		schema = p.known.fate("discarded")
+		schema = p.known.outcome("discarded")
 	}
 	problem := p.compareFinal(schema, tasks, p.codes)
 	if problem == "" {
@@ -195,7 +195,7 @@ func (p *producerPlayer) act(step *traceStep) int32 {
 	object := p.sending.producer
 	switch step.Event {
 	case "schema_ready":
-		p.known = &thing{}
+		p.known = &trackedObject{}
 		schema := newSchema(p.known.schema())
 		p.offers.offer(func() { p.offers.schema = schema })
 	case "batch_ready":
@@ -223,17 +223,17 @@ func (p *producerPlayer) act(step *traceStep) int32 {
 }
 
 func (p *producerPlayer) batch() AsyncBatch {
-	batch := &thing{number: len(p.batches)}
+	batch := &trackedObject{number: len(p.batches)}
 	p.batches = append(p.batches, batch)
 	if !p.failing[batch.number] {
 		return AsyncBatch{Array: newDeviceArray(batch.array(freedArray{batch}))}
 	}
 	return AsyncBatch{Make: func() (*DeviceArray, error) {
 		if p.errno == 0 {
-			batch.meets("discarded")
+			batch.record("discarded")
 			return nil, nil
 		}
-		batch.meets("failed")
+		batch.record("failed")
 		return nil, NewError(p.errno, "the data cannot be had", nil)
 	}}
 }
@@ -256,7 +256,7 @@ func (p *producerPlayer) extract(step *traceStep) int32 {
 	}
 	if !array[0].IsReleased() {
 		value, _ := callbacks.DeleteHandle(array[0].Array.PrivateData)
-		value.(freedArray).meets("extracted")
+		value.(freedArray).record("extracted")
 		if value.(freedArray).number != step.Task {
 			p.fail("extract_data: another batch")
 		}
@@ -284,7 +284,7 @@ func (p *producerPlayer) OnSchema(_ *abi.ArrowAsyncDeviceStreamHandler, schema *
 	code := p.called("on_schema")
 	if code == 0 {
 		value, _ := callbacks.DeleteHandle(schema.PrivateData)
-		value.(freedSchema).meets("taken")
+		value.(freedSchema).record("taken")
 		schema.Release = 0
 	}
 	return code

@@ -206,55 +206,55 @@ func (r *replay) compareFinal(schema string, tasks []string, codes []int) string
 	return r.failed
 }
 
-// thing tracks what happens to a schema or a batch.
-type thing struct {
+// trackedObject tracks what happens to a schema or a batch.
+type trackedObject struct {
 	number           int
 	mutex            sync.Mutex
-	fates            []string
+	outcomes         []string
 	arrays, released int
 }
 
-func (t *thing) meets(fate string) {
+func (t *trackedObject) record(outcome string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.fates = append(t.fates, fate)
+	t.outcomes = append(t.outcomes, outcome)
 }
 
-// fate returns the outcome if it happened once. Any other result fails the comparison.
-func (t *thing) fate(freed string) string {
+// outcome returns the outcome if it happened once. Any other result fails the comparison.
+func (t *trackedObject) outcome(freed string) string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if len(t.fates) == 1 && t.fates[0] == "freed" {
+	if len(t.outcomes) == 1 && t.outcomes[0] == "freed" {
 		return freed
 	}
-	return strings.Join(t.fates, ", ")
+	return strings.Join(t.outcomes, ", ")
 }
 
 // freedSchema and freedArray record the release.
-type freedSchema struct{ *thing }
+type freedSchema struct{ *trackedObject }
 
 func (f freedSchema) Release(self *abi.ArrowSchema) {
 	callbacks.DeleteHandle(self.PrivateData)
-	f.meets("freed")
+	f.record("freed")
 }
 
-type freedArray struct{ *thing }
+type freedArray struct{ *trackedObject }
 
 func (f freedArray) Release(self *abi.ArrowArray) {
 	callbacks.DeleteHandle(self.PrivateData)
-	f.meets("freed")
+	f.record("freed")
 }
 
-func (t *thing) schema() abi.ArrowSchema {
+func (t *trackedObject) schema() abi.ArrowSchema {
 	return abi.ArrowSchema{
-		Format:  uintptr(unsafe.Pointer(&formatOfThings)),
+		Format:  uintptr(unsafe.Pointer(&trackedFormat)),
 		Release: callbacks.ArrowSchemaReleaseStub(), PrivateData: callbacks.NewHandle(freedSchema{t}),
 	}
 }
 
-var formatOfThings = [2]byte{'i'}
+var trackedFormat = [2]byte{'i'}
 
-func (t *thing) array(value callbacks.ArrowArrayCallbacks) abi.ArrowDeviceArray {
+func (t *trackedObject) array(value callbacks.ArrowArrayCallbacks) abi.ArrowDeviceArray {
 	array := abi.ArrowArray{Release: callbacks.ArrowArrayReleaseStub(), PrivateData: callbacks.NewHandle(value)}
 	return abi.ArrowDeviceArray{Array: array, DeviceType: abi.DeviceCPU}
 }

@@ -22,7 +22,7 @@ import (
 // --- The sending side ---------------------------------------------------------------------------------
 
 func TestSendChannel(t *testing.T) {
-	var live live
+	var live liveBatches
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	batches := make(chan *DeviceArray, 3)
 	sent := start(func() error {
@@ -52,8 +52,8 @@ func TestSendChannel(t *testing.T) {
 	}
 }
 
-func TestBatchesThatMisbehave(t *testing.T) {
-	var live live
+func TestSendReportsInvalidBatches(t *testing.T) {
+	var live liveBatches
 	closed := rowsOf(1)
 	closed.Close()
 	for expected, batches := range map[string]func(yield func(*DeviceArray, error) bool){
@@ -97,7 +97,7 @@ func TestBatchesThatMisbehave(t *testing.T) {
 	expectNone(t, &live)
 }
 
-func TestOpenThatFails(t *testing.T) {
+func TestSendReportsOpenError(t *testing.T) {
 	closed, malformed := intSchema(), must((&SchemaBuilder{Format: "+s", Children: []SchemaBuilder{{Format: "i"}}}).Build())
 	closed.Close()
 	must(malformed.TakeChild(0)).Close()
@@ -134,8 +134,8 @@ func TestOpenThatFails(t *testing.T) {
 	schema.Close()
 }
 
-func TestSeveralReaders(t *testing.T) {
-	var live live
+func TestSeveralReadersGetEachBatchOnce(t *testing.T) {
+	var live liveBatches
 	var wait sync.WaitGroup
 	var mutex sync.Mutex
 	seen := map[int64]bool{}
@@ -167,7 +167,7 @@ func TestSeveralReaders(t *testing.T) {
 	expectNone(t, &live)
 }
 
-func TestARefusalIsTheErrorOfSend(t *testing.T) {
+func TestSendReturnsConsumerError(t *testing.T) {
 	for _, c := range []struct {
 		call     string
 		code     int32
@@ -194,7 +194,7 @@ func TestARefusalIsTheErrorOfSend(t *testing.T) {
 	}
 }
 
-func TestABatchThatCannotBeMade(t *testing.T) {
+func TestFailedDeferredBatchFailsStream(t *testing.T) {
 	panicking := AsyncBatch{Make: func() (*DeviceArray, error) { panic("odd") }}
 	for text, batch := range map[string]AsyncBatch{
 		"error 5 panic: odd": panicking, "error 22 batch: nil: expected an array": made(nil, nil), "error 71 disk": made(nil, disk()),
@@ -209,7 +209,7 @@ func TestABatchThatCannotBeMade(t *testing.T) {
 }
 
 // Two concurrent calls extract the same task.
-func TestATaskIsExtractedOnce(t *testing.T) {
+func TestTaskIsExtractedOnce(t *testing.T) {
 	p, h := started(t, rowsOf(1), endless)
 	p.request(1)
 	h.run()
@@ -220,8 +220,8 @@ func TestATaskIsExtractedOnce(t *testing.T) {
 	expectCode(t, value.(*asyncTask).ExtractData(&second, nil), syscall.EINVAL)
 }
 
-func TestACancelBeforeTheSchemaReleasesIt(t *testing.T) {
-	var live live
+func TestCancelBeforeSchemaReleasesSchema(t *testing.T) {
+	var live liveBatches
 	live.Add(1)
 	schema := intSchema()
 	if err := schema.Attach(&live); err != nil {
@@ -238,7 +238,7 @@ func TestACancelBeforeTheSchemaReleasesIt(t *testing.T) {
 	expectNone(t, &live)
 }
 
-func TestSendNeedsADeviceType(t *testing.T) {
+func TestSendRejectsMissingDeviceType(t *testing.T) {
 	p := newConsumerPeer(t)
 	schema := intSchema()
 	err := Send(context.Background(), schema, 0, nil, p.handler())
@@ -253,7 +253,7 @@ func TestSendNeedsADeviceType(t *testing.T) {
 // --- Waking -------------------------------------------------------------------------------------------
 
 // isWoken consumes the wake signal of a producer.
-func (h *hand) isWoken() bool {
+func (h *manualSender) isWoken() bool {
 	select {
 	case <-h.news:
 		return true
@@ -264,7 +264,7 @@ func (h *hand) isWoken() bool {
 
 // Only the extraction of the last task wakes the producer after the last call before the release. Earlier
 // extractions do not.
-func TestTheLastTaskWakesTheProducer(t *testing.T) {
+func TestLastTaskWakesProducer(t *testing.T) {
 	for name, stop := range map[string]func(p *consumerPeer){
 		"end":    nil,
 		"cancel": (*consumerPeer).cancel,
@@ -338,7 +338,7 @@ func TestSendReturnsWhenContextIsDoneAndBatchIsHeld(t *testing.T) {
 	}
 }
 
-func TestSendReturnsWhenItsBatchesHaveEnded(t *testing.T) {
+func TestSendReturnsAfterBatchesEnd(t *testing.T) {
 	for range raceRuns {
 		var ended atomic.Bool
 		stream := NewAsyncStream(context.Background(), AsyncOptions{})
@@ -365,8 +365,8 @@ func TestSendReturnsWhenItsBatchesHaveEnded(t *testing.T) {
 }
 
 // A done context ends the batches before the stream notices it.
-func TestBatchesAfterTheirContextAreDropped(t *testing.T) {
-	var live live
+func TestBatchesAfterContextEndAreDropped(t *testing.T) {
+	var live liveBatches
 	p := newConsumerPeer(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := newAsyncSending(ctx, AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())
@@ -377,7 +377,7 @@ func TestBatchesAfterTheirContextAreDropped(t *testing.T) {
 			}
 		}, nil
 	})
-	h := &hand{asyncSending: s}
+	h := &manualSender{asyncSending: s}
 	h.run()
 	cancel()
 	<-s.sourceEnd
@@ -388,8 +388,8 @@ func TestBatchesAfterTheirContextAreDropped(t *testing.T) {
 }
 
 // The stream stops between the check of its context and the offer.
-func TestABatchThatComesTooLateIsReleased(t *testing.T) {
-	var live live
+func TestLateBatchIsReleased(t *testing.T) {
+	var live liveBatches
 	p := newConsumerPeer(t)
 	s := newAsyncSending(context.Background(), AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())
 	set := func(stopped asyncStop) {
@@ -406,7 +406,7 @@ func TestABatchThatComesTooLateIsReleased(t *testing.T) {
 		}, nil
 	})
 	awaitSchema(s)
-	h := &hand{asyncSending: s}
+	h := &manualSender{asyncSending: s}
 	h.step() // sends the schema
 	<-s.sourceEnd
 	if !h.run() {
@@ -425,7 +425,7 @@ func awaitSchema(s *asyncSending) {
 }
 
 // The batches may end while the schema is being sent. No goroutine waits for them then.
-func TestTheSourceEndsWhileItsSchemaIsSent(t *testing.T) {
+func TestSourceEndsWhileSchemaIsSent(t *testing.T) {
 	p := newConsumerPeer(t)
 	s := newAsyncSending(context.Background(), AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())
 	s.start(func(context.Context) (*Schema, seqOfBatches, error) {
@@ -434,7 +434,7 @@ func TestTheSourceEndsWhileItsSchemaIsSent(t *testing.T) {
 	awaitSchema(s)
 	s.endSource()
 	<-s.sourceEnd
-	h := &hand{asyncSending: s}
+	h := &manualSender{asyncSending: s}
 	if !h.run() {
 		t.Error("not released")
 	}

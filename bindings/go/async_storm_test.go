@@ -63,7 +63,7 @@ func newPlan(seed uint64) stormPlan {
 	return plan
 }
 
-func (p stormPlan) open(live *live) openBatches {
+func (p stormPlan) open(live *liveBatches) openBatches {
 	return func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
 		return intSchema(), func(yield func(AsyncBatch, error) bool) {
 			for rows := 1; rows <= p.count; rows++ {
@@ -125,7 +125,7 @@ func (p stormPlan) check(rows []int64, skipped int) error {
 }
 
 // run runs one stream from its beginning to its end. It returns when both sides are done.
-func (p stormPlan) run(live *live) error {
+func (p stormPlan) run(live *liveBatches) error {
 	sending, cancelSending := context.WithCancel(context.Background())
 	defer cancelSending()
 	reading, cancelReading := context.WithCancel(context.Background())
@@ -192,7 +192,7 @@ func TestManyAsyncStreams(t *testing.T) {
 		count = must(strconv.ParseUint(text, 10, 64))
 	}
 	before := runtime.NumGoroutine()
-	var live live
+	var live liveBatches
 	var wait sync.WaitGroup
 	var next atomic.Uint64
 	for range 4 {

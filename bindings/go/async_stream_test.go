@@ -22,9 +22,9 @@ import (
 
 // --- The options and methods of an AsyncStream -------------------------------------------------------
 
-func TestOnSchemaKeepsOrRefusesTheSchema(t *testing.T) {
+func TestOnSchemaKeepsOrRejectsSchema(t *testing.T) {
 	for how, expected := range map[string]syscall.Errno{"keep": 0, "close": syscall.EINVAL, "refuse": syscall.ENOMEM, "panic": syscall.EIO} {
-		var live live
+		var live liveBatches
 		live.Add(1)
 		p, stream := created(t, AsyncOptions{OnSchema: func(schema *Schema, _ Metadata) error {
 			expectText(t, schema.Format(), "i")
@@ -87,7 +87,7 @@ func TestHandlerLivesUntilReleaseAndClose(t *testing.T) {
 	}
 }
 
-func TestRequestAddsToTheWindow(t *testing.T) {
+func TestRequestAddsToWindow(t *testing.T) {
 	p, stream := created(t, AsyncOptions{Window: 1})
 	for _, n := range []int64{0, -1, math.MinInt64} {
 		if err := stream.Request(n); !errors.Is(err, syscall.EINVAL) {
@@ -104,7 +104,7 @@ func TestRequestAddsToTheWindow(t *testing.T) {
 	p.release()
 }
 
-func TestTheWindowOfAnAsyncStream(t *testing.T) {
+func TestWindowLimitsRequests(t *testing.T) {
 	for window, expected := range map[int]string{
 		0: "request 16", 1: "request 1, request 1, extract 1, request 1, extract 2, request 1, extract 3",
 		4: "request 4, extract 1, request 2, extract 2, extract 3", 5: "request 5, extract 1, extract 2, request 3, extract 3",
@@ -119,7 +119,7 @@ func TestTheWindowOfAnAsyncStream(t *testing.T) {
 	}
 }
 
-func TestAWrongBatchIsNamed(t *testing.T) {
+func TestWrongBatchErrorNamesDifference(t *testing.T) {
 	closed := rowsOf(1)
 	closed.Close()
 	for expected, wrong := range map[string]*DeviceArray{
@@ -137,7 +137,7 @@ func TestAWrongBatchIsNamed(t *testing.T) {
 }
 
 // The release of an ended stream extracts the queue, and Skip drops from these batches too.
-func TestAWrongBatchAfterTheEndIsLostAlone(t *testing.T) {
+func TestWrongBatchAfterEndKeepsOtherBatches(t *testing.T) {
 	p, stream := opened(t, 3)
 	p.give(&givenTask{number: 1, batch: onCUDA(rowsOf(1))}, nil)
 	p.task(2)
@@ -151,7 +151,7 @@ func TestAWrongBatchAfterTheEndIsLostAlone(t *testing.T) {
 	expectRows(t, allRows(stream), 3, 0)
 }
 
-func TestWarningsOfAnAsyncStream(t *testing.T) {
+func TestAsyncStreamWarnings(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		var warnings []string
 		p, stream := created(t, AsyncOptions{Options: Options{
@@ -172,7 +172,7 @@ func TestWarningsOfAnAsyncStream(t *testing.T) {
 // A batch that is dropped without NULL is extracted and released once.
 func TestSkipReleasesExtractedBatch(t *testing.T) {
 	for _, fails := range []bool{false, true} {
-		var live live
+		var live liveBatches
 		stream := NewAsyncStream(context.Background(), AsyncOptions{})
 		made := make(chan struct{}, 3)
 		produce := func() (*DeviceArray, error) {

@@ -34,7 +34,7 @@ func batch(columns int) *fletching.ArrayBuilder {
 	return builder
 }
 
-func TestABuiltArrayIsReadAsDescribed(t *testing.T) {
+func TestBuildReturnsDescribedArray(t *testing.T) {
 	var log log
 	array := must(batch(2).BuildOn(abi.DeviceCUDA, 1, 0x2000, &note{&log, "owner"}))
 	second := array.Child(1)
@@ -49,7 +49,7 @@ func TestABuiltArrayIsReadAsDescribed(t *testing.T) {
 	log.expect(t, "owner")
 }
 
-func TestTheOwnerLivesUntilTheLastStruct(t *testing.T) {
+func TestOwnerLivesUntilLastStruct(t *testing.T) {
 	for _, order := range permutations(4) {
 		var log log
 		array := must(batch(3).Build(&note{&log, "owner"}))
@@ -67,7 +67,7 @@ func TestTheOwnerLivesUntilTheLastStruct(t *testing.T) {
 }
 
 // All memory of a built struct is in the allocation that private_data points to.
-func TestABuiltTreeIsOneAllocation(t *testing.T) {
+func TestBuildAllocatesOnce(t *testing.T) {
 	var schema abi.ArrowSchema
 	builder := table()
 	if err := must(builder.Build()).Export(unsafe.Pointer(&schema)); err != nil {
@@ -118,7 +118,7 @@ func eachAddress(t *testing.T, value reflect.Value, block uintptr) (count int) {
 	return count
 }
 
-func TestBuildRefuses(t *testing.T) {
+func TestBuildRejectsInvalidArrays(t *testing.T) {
 	deep := fletching.ArrayBuilder{}
 	for range 256 {
 		deep = fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{deep}}
@@ -145,7 +145,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-func TestFromValuesPinsTheSlice(t *testing.T) {
+func TestFromValuesPinsSlice(t *testing.T) {
 	values := []int32{1, 2, 3}
 	array := must(fletching.FromValues(values))
 	if array.Length() != 3 || array.Buffer(1) != uintptr(unsafe.Pointer(&values[0])) || array.Buffer(0) != 0 {
@@ -175,7 +175,7 @@ func TestFromValuesPinsTheSlice(t *testing.T) {
 	peer.Free(inC)
 }
 
-func TestFormats(t *testing.T) {
+func TestFormatOf(t *testing.T) {
 	if all := fletching.FormatOf[int8]() + fletching.FormatOf[uint8]() + fletching.FormatOf[int16]() +
 		fletching.FormatOf[uint16]() + fletching.FormatOf[int32]() + fletching.FormatOf[uint32]() +
 		fletching.FormatOf[int64]() + fletching.FormatOf[uint64]() + fletching.FormatOf[float32]() +
@@ -195,7 +195,7 @@ func table() fletching.SchemaBuilder {
 	}
 }
 
-func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
+func TestSchemaCopiesBuilder(t *testing.T) {
 	builder := table()
 	schema := must(builder.Build())
 	defer schema.Close()
@@ -215,7 +215,7 @@ func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
 	text.Close()
 }
 
-func TestACopyOfASchemaNeedsUTF8(t *testing.T) {
+func TestSchemaCopyRejectsNonUTF8(t *testing.T) {
 	for _, text := range []func(*abi.ArrowSchema) uintptr{
 		func(raw *abi.ArrowSchema) uintptr { return raw.Format },
 		func(raw *abi.ArrowSchema) uintptr { return raw.Name },
@@ -231,7 +231,7 @@ func TestACopyOfASchemaNeedsUTF8(t *testing.T) {
 }
 
 // pyarrow and arrow-java reject a NULL name.
-func TestASchemaWithoutNameAndMetadata(t *testing.T) {
+func TestSchemaWithoutNameAndMetadata(t *testing.T) {
 	var raw abi.ArrowSchema
 	succeed(t, must((&fletching.SchemaBuilder{Format: "i", Metadata: fletching.Metadata{}}).Build()).Export(unsafe.Pointer(&raw)))
 	if raw.Name == 0 || raw.NameString() != "" || raw.Metadata != 0 || raw.Children != 0 || raw.Dictionary != 0 {
@@ -240,7 +240,7 @@ func TestASchemaWithoutNameAndMetadata(t *testing.T) {
 	callbacks.ReleaseArrowSchema(&raw)
 }
 
-func TestNoChildOfASchema(t *testing.T) {
+func TestSchemaTakeChildRejectsMissingChild(t *testing.T) {
 	schema := intSchema()
 	defer schema.Close()
 	child, err := schema.TakeChild(0)
@@ -253,7 +253,7 @@ func TestNoChildOfASchema(t *testing.T) {
 }
 
 // A schema that lists one child twice on each of 22 levels has 2^23 structs.
-func TestACopyOfASchemaIsLimited(t *testing.T) {
+func TestSchemaCopyRejectsTooManyStructs(t *testing.T) {
 	level := must((&fletching.SchemaBuilder{Format: "i"}).Build())
 	lists := peer.New[uintptr](2 * 22)
 	defer peer.Free(lists)
@@ -277,7 +277,7 @@ func TestACopyOfASchemaIsLimited(t *testing.T) {
 	expectError(t, err, syscall.EINVAL, "schema builder: a copy: the struct or a descendant is one of too many")
 }
 
-func TestSchemaBuilderRefuses(t *testing.T) {
+func TestSchemaBuilderRejectsInvalidSchemas(t *testing.T) {
 	cyclic := fletching.SchemaBuilder{Format: "u"}
 	cyclic.Dictionary = &cyclic
 	for text, wrong := range map[string]fletching.SchemaBuilder{

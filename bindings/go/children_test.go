@@ -92,7 +92,7 @@ func permutations(count int) [][]int {
 }
 
 // The taken child keeps the event alive, but not the other structs of the parent.
-func TestTakenChildDoesNotKeepTheDictionary(t *testing.T) {
+func TestTakenChildDoesNotKeepDictionary(t *testing.T) {
 	var log log
 	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, true))
 	taken := must(array.TakeChild(0))
@@ -130,7 +130,7 @@ func TestAttach(t *testing.T) {
 	log.expect(t, "schema")
 }
 
-func TestAnyNumberOfAttachedValues(t *testing.T) {
+func TestManyAttachedValuesAreClosed(t *testing.T) {
 	const most = 1 << 18
 	var log log
 	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, false))
@@ -155,7 +155,7 @@ type onClose func()
 func (f onClose) Close() { f() }
 
 // Views below a moved-out struct read as released.
-func TestViewsBelowWhatWasMovedOut(t *testing.T) {
+func TestViewsBelowMovedChildAreReleased(t *testing.T) {
 	var log log
 	raw := rawArray(&log, "a", 1, false)
 	callbacks.ReleaseArrowArray(raw.Child(0))
@@ -178,7 +178,7 @@ func TestViewsBelowWhatWasMovedOut(t *testing.T) {
 }
 
 // The table of handles does not keep a value after its release.
-func TestAnAttachedValueCanBeCollected(t *testing.T) {
+func TestAttachedValueIsCollectedAfterRelease(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
 	value := &[1000]int{}
@@ -197,7 +197,7 @@ func TestAnAttachedValueCanBeCollected(t *testing.T) {
 	}
 }
 
-func TestCountsOfBuffersThatAreReadAsNone(t *testing.T) {
+func TestInvalidBufferCountReadsAsZero(t *testing.T) {
 	var log log
 	buffers := peer.New[uintptr](1 << 22)
 	defer peer.Free(buffers)
@@ -213,7 +213,7 @@ func TestCountsOfBuffersThatAreReadAsNone(t *testing.T) {
 }
 
 // Nests an array of 256 levels in one more level.
-func TestViewsOfDeepArrays(t *testing.T) {
+func TestViewRejectsTooDeepArray(t *testing.T) {
 	var log log
 	deep := fletching.ArrayBuilder{}
 	for range 255 {
@@ -233,19 +233,19 @@ func TestViewsOfDeepArrays(t *testing.T) {
 	log.expect(t, "a0", "a")
 }
 
-type panics struct{}
+type panicOnClose struct{}
 
-func (panics) Close() { panic("in Close") }
+func (panicOnClose) Close() { panic("in Close") }
 
-func TestAPanicInCloseGoesNoFurther(t *testing.T) {
+func TestPanicInCloseIsCaught(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
-	if err := array.Attach(panics{}); err != nil {
+	if err := array.Attach(panicOnClose{}); err != nil {
 		t.Fatal(err)
 	}
 	array.Close()
 	log.expect(t, "a")
-	must((&fletching.ArrayBuilder{}).Build(panics{})).Close()
+	must((&fletching.ArrayBuilder{}).Build(panicOnClose{})).Close()
 }
 
 func TestShare(t *testing.T) {
@@ -276,7 +276,7 @@ func TestShare(t *testing.T) {
 	log.expect(t, "a0", "a1", "ad", "a", "event")
 }
 
-func TestColumnRefuses(t *testing.T) {
+func TestColumnRejectsInvalidChildren(t *testing.T) {
 	var log log
 	raw := rawArray(&log, "a", 3, false)
 	raw.Child(1).NChildren = -1

@@ -131,7 +131,7 @@ func TestNewRecordBatchHasBitForEachRow(t *testing.T) {
 	}
 }
 
-func TestNewRecordBatchRefuses(t *testing.T) {
+func TestNewRecordBatchRejectsInvalidColumns(t *testing.T) {
 	big := strings.Repeat("x", 1<<26)
 	for name, each := range map[string]struct {
 		columns []fletching.Column
@@ -158,7 +158,7 @@ func TestNewRecordBatchRefuses(t *testing.T) {
 	}
 }
 
-func TestReadColumnRefuses(t *testing.T) {
+func TestReadColumnRejectsInvalidChildren(t *testing.T) {
 	child := fletching.ArrayBuilder{Length: 2, Buffers: []uintptr{0, nowhere}}
 	types := fletching.SchemaBuilder{Format: "i"}
 	const missing = "read column: child %d: no such child of format %q"
@@ -183,7 +183,7 @@ func TestReadColumnRefuses(t *testing.T) {
 }
 
 // The data buffer may be NULL because no byte is read.
-func TestStringsWithoutDataBehindOffsets(t *testing.T) {
+func TestStringsAcceptsNullDataOfEmptyStrings(t *testing.T) {
 	offsets := []int32{3, 3}
 	array := must((&fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, pin(t, &offsets[0]), 0}}).Build(nil))
 	schema := must((&fletching.SchemaBuilder{Format: "u"}).Build())
@@ -193,7 +193,7 @@ func TestStringsWithoutDataBehindOffsets(t *testing.T) {
 	expectValues(t, texts, err, "")
 }
 
-func TestReadColumnAppliesTheOffsetOfTheStruct(t *testing.T) {
+func TestReadColumnAppliesStructOffset(t *testing.T) {
 	values, bits := []int32{0, 1, 2, 3, 4, 5}, []byte{0b101011}
 	child := fletching.ArrayBuilder{Length: 5, NullCount: 2, Offset: 1, Buffers: []uintptr{pin(t, &bits[0]), pin(t, &values[0])}}
 	batch := must((&fletching.ArrayBuilder{Length: 3, Offset: 2, Buffers: []uintptr{0}, Children: []fletching.ArrayBuilder{child}}).Build(nil))
@@ -207,7 +207,7 @@ func TestReadColumnAppliesTheOffsetOfTheStruct(t *testing.T) {
 	expectValues(t, valid, err, true, false, true)
 }
 
-func TestReadColumnCountsTheNullsOfTheStruct(t *testing.T) {
+func TestReadColumnCountsStructNulls(t *testing.T) {
 	bits := []byte{0b1011}
 	child := fletching.ArrayBuilder{Length: 5, Buffers: []uintptr{0, nowhere}}
 	schema := must((&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
@@ -233,7 +233,7 @@ func TestReadColumnCountsTheNullsOfTheStruct(t *testing.T) {
 	}
 }
 
-func TestReadArrayRefusesNumbersOutOfRange(t *testing.T) {
+func TestReadArrayRejectsNumbersOutOfRange(t *testing.T) {
 	var log log
 	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
 	defer schema.Close()
@@ -255,7 +255,7 @@ func TestReadArrayRefusesNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-func TestReadArrayRefuses(t *testing.T) {
+func TestReadArrayRejectsMalformedBuffers(t *testing.T) {
 	offsets, numbers := []int32{0, 2, 1}, make([]int64, 4)
 	text := func(offsets, data uintptr) fletching.ArrayBuilder {
 		return fletching.ArrayBuilder{Length: 2, Buffers: []uintptr{0, offsets, data}}
@@ -300,7 +300,7 @@ func TestReadArrayRefuses(t *testing.T) {
 	}
 }
 
-func TestColumnReaderOfAClosedArrayReadsNothing(t *testing.T) {
+func TestColumnReaderOfClosedArrayReturnsErrClosed(t *testing.T) {
 	schema, batch, err := fletching.NewRecordBatch(fletching.StringColumn("a", []string{"b"}).WithValidity([]bool{false}))
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func TestColumnReaderOfAClosedArrayReadsNothing(t *testing.T) {
 }
 
 // The CPU must not read memory that it cannot access, or that a device has not finished.
-func TestReadArrayRefusesDeviceMemoryAndEvents(t *testing.T) {
+func TestReadArrayRejectsDeviceMemoryAndEvents(t *testing.T) {
 	schema := must((&fletching.SchemaBuilder{Format: "l"}).Build())
 	defer schema.Close()
 	builder := fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, nowhere}}

@@ -75,7 +75,7 @@ func TestConformanceEvents(t *testing.T) {
 	})
 }
 
-func TestConformanceReportsSubjectThatDropsBatch(t *testing.T) {
+func TestConformanceReportsDroppedBatch(t *testing.T) {
 	repository.Need(t)
 	succeed(t, conformance.Open())
 	for _, result := range playGroup(t, conformance.Drops, "device-streams") {

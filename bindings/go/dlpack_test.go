@@ -70,7 +70,7 @@ func expectEqual[T any](t *testing.T, what string, got, expected []T) {
 	}
 }
 
-func TestTensorDescribesTheArray(t *testing.T) {
+func TestTensorDescribesArray(t *testing.T) {
 	schema, array := numbers(t, 1, 2, 3)
 	defer schema.Close()
 	tensor := must(array.Tensor(schema, fletching.TensorOptions{}))
@@ -96,7 +96,7 @@ func TestTensorDescribesTheArray(t *testing.T) {
 	imported.Close()
 }
 
-func TestTensorOptionsReachTheFlags(t *testing.T) {
+func TestTensorOptionsSetFlags(t *testing.T) {
 	for _, options := range []fletching.TensorOptions{{}, {Writable: true}, {Copied: true}, {Writable: true, Copied: true}} {
 		schema, array := numbers(t, 1)
 		tensor := must(array.Tensor(schema, options))
@@ -110,7 +110,7 @@ func TestTensorOptionsReachTheFlags(t *testing.T) {
 	}
 }
 
-func TestTensorPlacesTheFirstElement(t *testing.T) {
+func TestTensorAlignsData(t *testing.T) {
 	schema, array := numbers(t, 1, 2, 3)
 	defer schema.Close()
 	tensor := must(array.Tensor(schema, fletching.TensorOptions{Aligned: true}))
@@ -124,7 +124,7 @@ func TestTensorPlacesTheFirstElement(t *testing.T) {
 // Unknown orderings must be rejected, not treated as no stream.
 var unknownOrderings = []*fletching.ConsumerStream{{}, {Ordering: -1}, {Ordering: 9}}
 
-func TestTensorImportRefusesUnknownOrderings(t *testing.T) {
+func TestTensorImportRejectsUnknownOrderings(t *testing.T) {
 	for _, stream := range unknownOrderings {
 		tensor := must(fletching.NewTensor(fletching.TensorData{DataType: float32s, DeviceType: abi.DeviceCPU, Shape: []int64{0}}, nil))
 		_, err := tensor.DeviceArray(fletching.TensorImportOptions{Stream: stream})
@@ -132,7 +132,7 @@ func TestTensorImportRefusesUnknownOrderings(t *testing.T) {
 	}
 }
 
-func TestTensorRefuses(t *testing.T) {
+func TestTensorRejectsUnsupportedArrays(t *testing.T) {
 	text := must((&fletching.SchemaBuilder{Format: "u"}).Build())
 	date := must((&fletching.SchemaBuilder{Format: "tdD"}).Build())
 	schema, array := numbers(t, 1, 2, 3)
@@ -171,7 +171,7 @@ func TestTensorRefuses(t *testing.T) {
 	schema.Close()
 }
 
-func TestTensorKeepsNullsOut(t *testing.T) {
+func TestTensorRejectsNulls(t *testing.T) {
 	bits := []byte{0b101}
 	values := []int32{1, 2, 3}
 	for _, nulls := range []int64{1, -1} {
@@ -247,7 +247,7 @@ func TestTensorIsDeletedOnce(t *testing.T) {
 	}
 }
 
-func TestForgottenTensorIsDeleted(t *testing.T) {
+func TestCollectedTensorIsDeleted(t *testing.T) {
 	before := fletching.Leaks()
 	deleted := make(chan struct{})
 	func() {
@@ -267,7 +267,7 @@ func TestForgottenTensorIsDeleted(t *testing.T) {
 	}
 }
 
-func TestTensorOfAnotherVersion(t *testing.T) {
+func TestTensorOfOtherMajorVersionIsNotRead(t *testing.T) {
 	tensor, closed := countedTensor(t, fletching.TensorData{DataType: float32s, DeviceType: abi.DeviceCPU})
 	address := must(tensor.Export())
 	(*abi.DLManagedTensorVersioned)(address).Version.Major = 2
@@ -282,7 +282,7 @@ func TestTensorOfAnotherVersion(t *testing.T) {
 	}
 }
 
-func TestNewTensorRefuses(t *testing.T) {
+func TestNewTensorRejectsInvalidData(t *testing.T) {
 	released := 0
 	for _, data := range []fletching.TensorData{
 		{Shape: []int64{2}, Strides: []int64{}},
@@ -317,7 +317,7 @@ func TestNewTensorRefuses(t *testing.T) {
 
 // --- Types and layouts ---
 
-func TestTypesThatArrowLacksSurvive(t *testing.T) {
+func TestTypesMissingInArrowRoundTrip(t *testing.T) {
 	data := fletching.TensorData{DataType: bfloat16s, DeviceType: abi.DeviceCPU, Data: 0x1000, Shape: []int64{3}}
 	imported := must(must(fletching.NewTensor(data, nil)).DeviceArray(fletching.TensorImportOptions{}))
 	metadata := must(imported.Schema.Metadata())
@@ -362,7 +362,7 @@ func random(source *rand.Rand, isStrided bool) fletching.TensorData {
 	return data
 }
 
-func TestRandomTensorsKeepTheirElements(t *testing.T) {
+func TestRandomTensorsKeepElements(t *testing.T) {
 	const most = 4 * 4 * 4 * 4 * 4
 	memory := make([]int16, most)
 	for i := range memory {
@@ -455,7 +455,7 @@ func TestStandinTensorsAreOrdered(t *testing.T) {
 }
 
 // A Go waiter orders a stream that the core does not know.
-func TestTensorWaitsThroughAWaiter(t *testing.T) {
+func TestTensorWaitsThroughWaiter(t *testing.T) {
 	waiter := &countingWaiter{}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, waiter))
 	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
@@ -471,7 +471,7 @@ func TestTensorWaitsThroughAWaiter(t *testing.T) {
 	}
 }
 
-func TestTensorIsRefusedWhenAWaiterFails(t *testing.T) {
+func TestTensorReturnsWaiterError(t *testing.T) {
 	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, fletching.UnsupportedWaiter{}))
 	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
 	schema, _ := numbers(t)

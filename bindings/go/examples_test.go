@@ -10,7 +10,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/examples"
 )
 
-func TestEveryOperationHasAnExample(t *testing.T) {
+func TestEveryOperationHasExample(t *testing.T) {
 	needGPU := []string{
 		"DeviceArray_ExportWithEvent", "DeviceArray_ReleaseAfter", "DeviceArray_SynchronizeVulkan", "Stream_OnDevice", "Stream_With",
 		"Array_Check", "DeviceArrayStream_Validate", "ValidateHandler", // need libfletching

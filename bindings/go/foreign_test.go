@@ -54,8 +54,8 @@ type note struct {
 
 func (n *note) Close() { n.log.add(n.text) }
 
-// foreign is a producer in C memory that does not use the package.
-type foreign struct {
+// foreignData is a producer in C memory that does not use the package.
+type foreignData struct {
 	onRelease  func()
 	buffers    []uintptr
 	children   []abi.ArrowArray
@@ -64,7 +64,7 @@ type foreign struct {
 	event      []uint64
 }
 
-func (f *foreign) Release(self *abi.ArrowArray) {
+func (f *foreignData) Release(self *abi.ArrowArray) {
 	for _, child := range f.list {
 		callbacks.ReleaseArrowArray((*abi.ArrowArray)(abi.Pointer(child)))
 	}
@@ -80,7 +80,7 @@ func (f *foreign) Release(self *abi.ArrowArray) {
 
 // foreignArray returns an array with one value.
 func foreignArray(onRelease func(), children ...abi.ArrowArray) abi.ArrowArray {
-	f := &foreign{
+	f := &foreignData{
 		onRelease: onRelease, buffers: peer.New[uintptr](2),
 		children: peer.New[abi.ArrowArray](len(children)), list: peer.New[uintptr](len(children)),
 	}
@@ -96,9 +96,9 @@ func foreignArray(onRelease func(), children ...abi.ArrowArray) abi.ArrowArray {
 	return raw
 }
 
-func foreignOf(raw abi.ArrowArray) *foreign {
+func foreignOf(raw abi.ArrowArray) *foreignData {
 	value, _ := callbacks.HandleValue(raw.PrivateData)
-	return value.(*foreign)
+	return value.(*foreignData)
 }
 
 // rawArray returns a foreign array "a" with the children "a0", "a1" and the dictionary "ad", which log their releases.

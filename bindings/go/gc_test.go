@@ -49,7 +49,7 @@ func collecting(t *testing.T) {
 }
 
 // Uses a reader after the last use of its owner.
-func TestReadKeepsForgottenOwner(t *testing.T) {
+func TestReadKeepsUnreferencedOwner(t *testing.T) {
 	const text, rows = "sixteen bytes...", 1 << 20
 	schema := must((&fletching.SchemaBuilder{Format: "u"}).Build())
 	defer schema.Close()

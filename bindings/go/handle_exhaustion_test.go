@@ -48,8 +48,8 @@ func expectNoMemory(t *testing.T, what string, err error) {
 	}
 }
 
-func TestWithoutHandlesNothingIsMoved(t *testing.T) {
-	var live live
+func TestOperationsWithoutHandlesKeepArguments(t *testing.T) {
+	var live liveBatches
 	array, schema := live.batch(1), intSchema()
 	withoutHandles(func() {
 		_, err := NewDeviceArrayStream(schema, abi.DeviceCPU, func(func(*DeviceArray, error) bool) {})
@@ -72,7 +72,7 @@ func TestWithoutHandlesNothingIsMoved(t *testing.T) {
 }
 
 // A handler needs an address, so the stream fails.
-func TestHandlerWithoutHandlesFailsTheStream(t *testing.T) {
+func TestHandlerWithoutHandlesFailsStream(t *testing.T) {
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	defer stream.Close()
 	withoutHandles(func() {
@@ -86,7 +86,7 @@ func TestHandlerWithoutHandlesFailsTheStream(t *testing.T) {
 	expectNoMemory(t, "next", err)
 }
 
-func TestSendWithoutHandlesReleasesTheHandler(t *testing.T) {
+func TestSendWithoutHandlesReleasesHandler(t *testing.T) {
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	handler, schema := stream.Handler(), intSchema()
 	withoutHandles(func() {
@@ -100,7 +100,7 @@ func TestSendWithoutHandlesReleasesTheHandler(t *testing.T) {
 }
 
 func TestBatchWithoutHandleIsReleased(t *testing.T) {
-	var live live
+	var live liveBatches
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	handler := stream.Handler()
 	sent := start(func() error {
@@ -124,7 +124,7 @@ func TestBatchWithoutHandleIsReleased(t *testing.T) {
 }
 
 func TestBatchWithoutHandleIsNotSent(t *testing.T) {
-	var live live
+	var live liveBatches
 	p := newConsumerPeer(t)
 	p.inside = func(call string) {
 		if call == "schema" {

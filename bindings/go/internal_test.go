@@ -18,7 +18,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-func TestForeignTextIsFitToPrint(t *testing.T) {
+func TestPrintableEscapesForeignText(t *testing.T) {
 	for text, expected := range map[string]string{
 		"a\tb\nü":                             "a\tb\nü",
 		"a\xff\x00\x7f\x1bb":                  `a\xff\x00\x7f\x1bb`,
@@ -41,7 +41,7 @@ func TestForeignTextIsFitToPrint(t *testing.T) {
 	}
 }
 
-func TestACodeThatIsNotAnErrnoIsInTheText(t *testing.T) {
+func TestForeignInvalidErrnoIsAddedToMessage(t *testing.T) {
 	for _, c := range []struct {
 		code     int32
 		text     string
@@ -60,7 +60,7 @@ func TestACodeThatIsNotAnErrnoIsInTheText(t *testing.T) {
 	}
 }
 
-func TestTheCodeOfAnError(t *testing.T) {
+func TestCodeOf(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		code int32
@@ -84,7 +84,7 @@ type unprintable struct{}
 
 func (u unprintable) Error() string { panic(u) }
 
-func TestAPanicBecomesItsText(t *testing.T) {
+func TestGuardedReturnsPanicText(t *testing.T) {
 	cause := errors.New("cause")
 	for text, problem := range map[string]any{
 		"panic: number 7": "number 7", "panic: cause": cause, "panic: no message": unprintable{},
@@ -99,14 +99,14 @@ func TestAPanicBecomesItsText(t *testing.T) {
 	}
 }
 
-func TestTheErrorsOfNoMemory(t *testing.T) {
+func TestNoMemoryError(t *testing.T) {
 	if err := noMemory("view"); !errors.Is(err, syscall.ENOMEM) || err.Error() != "view: no memory" {
 		t.Error(err)
 	}
 }
 
 // The limit itself is allowed, for reading and for building.
-func TestTheMostStructs(t *testing.T) {
+func TestStructCountLimit(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		var texts []byte
 		buffers := 0
@@ -125,7 +125,7 @@ func TestTheMostStructs(t *testing.T) {
 	}
 }
 
-func TestNewBlockRefusesSizeThatOverflows(t *testing.T) {
+func TestNewBlockRejectsOverflowingSize(t *testing.T) {
 	half := math.MaxInt / 2 / int(unsafe.Sizeof(uintptr(0))) // the pointers alone need half of the memory
 	for _, counts := range [][3]int{{1, math.MaxInt / 4, 0}, {math.MaxInt / 8, 0, 0}, {1, 0, math.MaxInt}, {1, half, math.MaxInt / 2}} {
 		if _, ok := newBlock[abi.ArrowArray](counts[0], counts[1], counts[2], 0, 0); ok {
@@ -135,7 +135,7 @@ func TestNewBlockRefusesSizeThatOverflows(t *testing.T) {
 }
 
 // A copy owns nothing. Otherwise it could close the next owner of the slot, because slots are reused.
-func TestCopyOfOwnerOwnsNothing(t *testing.T) {
+func TestOwnerCopyIsReleased(t *testing.T) {
 	array := must((&ArrayBuilder{Length: 1}).Build(nil))
 	copied := new(Array)
 	reflect.ValueOf(copied).Elem().Set(reflect.ValueOf(array).Elem()) // like `*copied = *array`, which go vet reports

@@ -72,7 +72,7 @@ func TestBuildersWithoutMemory(t *testing.T) {
 }
 
 // After an error the builder does not keep the owner alive.
-func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
+func TestOwnerIsCollectedAfterENOMEM(t *testing.T) {
 	withoutMemory(t, func() error {
 		owner := &[1000]int{}
 		kept := weak.Make(owner)
@@ -89,7 +89,7 @@ func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
 	schema := intSchema()
 	defer schema.Close()
 	withoutMemory(t, func() error {
-		reader := &mixed[*fletching.Array]{}
+		reader := &listReader[*fletching.Array]{}
 		kept := weak.Make(reader)
 		stream, err := fletching.NewArrayStreamFrom(schema, reader)
 		if err == nil {
@@ -183,7 +183,7 @@ func expectNoGrowth(t *testing.T, what string, operation func()) {
 	}
 }
 
-func TestNothingIsLeftBehindInC(t *testing.T) {
+func TestOperationsFreeCMemory(t *testing.T) {
 	background := context.Background()
 	expectNoGrowth(t, "a shared array", func() {
 		array := must((&fletching.ArrayBuilder{Buffers: []uintptr{0}}).Build(&note{new(log), "owner"}))
@@ -255,7 +255,7 @@ func TestNothingIsLeftBehindInC(t *testing.T) {
 }
 
 // The library is loaded once. Its name is a C string.
-func TestStandinNothingIsLeftBehindInC(t *testing.T) {
+func TestStandinWaitFreesCMemory(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		array, _, _ := countedArray(t, api.Type)
@@ -270,7 +270,7 @@ func TestStandinNothingIsLeftBehindInC(t *testing.T) {
 // --- Sizes beyond the address space ----------------------------------------------------------------
 
 // Metadata that is too long is rejected before it is read.
-func TestMetadataThatIsTooLong(t *testing.T) {
+func TestMetadataRejectsTooLongText(t *testing.T) {
 	if unsafe.Sizeof(0) < 8 {
 		t.Skip("no slice is that long on a 32-bit target")
 	}

@@ -20,7 +20,7 @@ import (
 // onlyError drops the result of a call.
 func onlyError[T any](_ T, err error) error { return err }
 
-func TestNilArgumentsAreInvalid(t *testing.T) {
+func TestNilArgumentsReturnEINVAL(t *testing.T) {
 	var noContext context.Context
 	var noSchema *fletching.Schema
 	var noIterator iter.Seq2[*fletching.DeviceArray, error]
@@ -33,7 +33,7 @@ func TestNilArgumentsAreInvalid(t *testing.T) {
 	defer consumer.Close()
 	waits := waiterArray(t, abi.DeviceExtDev, func() {})
 	defer waits.Close()
-	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checking{t: t}))
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checkingWaiter{t: t}))
 	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
 	for name, err := range map[string]error{
 		"schema of a stream":     onlyError(fletching.NewArrayStream(noSchema, func(func(*fletching.Array, error) bool) {})),
@@ -72,7 +72,7 @@ func nextError(consumer *fletching.AsyncStream, ctx context.Context) error {
 }
 
 // The handler is released in any case.
-func TestSendWithNilArgumentsReleasesTheHandler(t *testing.T) {
+func TestSendWithNilArgumentsReleasesHandler(t *testing.T) {
 	var noContext context.Context
 	batches := emptyBatches
 	for name, send := range map[string]func(consumer *fletching.AsyncStream) error{
@@ -153,7 +153,7 @@ func TestZeroAsyncStreamIsClosed(t *testing.T) {
 }
 
 // A type that contains itself.
-func TestCheckTypeOfEndlessTypes(t *testing.T) {
+func TestCheckTypeRejectsCyclicTypes(t *testing.T) {
 	endless := &fletching.SchemaBuilder{Format: "i"}
 	endless.Dictionary = endless
 	expectError(t, endless.CheckType(endless), syscall.EINVAL, "nested too deep: expected at most 256 levels")
@@ -166,7 +166,7 @@ func TestCheckTypeOfEndlessTypes(t *testing.T) {
 }
 
 // A declared type may have fewer children than the array.
-func TestDeclaredTypeWithoutTheChild(t *testing.T) {
+func TestDeclaredTypeNilReturnsEINVAL(t *testing.T) {
 	array := must((&fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{{}}}).Build(nil))
 	defer array.Close()
 	array.DeclareType(func() (*fletching.SchemaBuilder, error) { return nil, nil })

@@ -29,7 +29,7 @@ func below(t *testing.T, child *fletching.Array, owner any) *fletching.Array {
 }
 
 // The releases of views must not nest, which would overflow the stack.
-func TestAnyNumberOfViewsBelowParents(t *testing.T) {
+func TestManyViewsBelowParentsAreReleased(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
 	closed := 0
@@ -49,7 +49,7 @@ func TestAnyNumberOfViewsBelowParents(t *testing.T) {
 	}
 }
 
-func TestAnyNumberOfViewsWithAttachedValues(t *testing.T) {
+func TestManyViewsWithAttachedValuesAreReleased(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 1, false))
 	closed := 0
@@ -70,7 +70,7 @@ func TestAnyNumberOfViewsWithAttachedValues(t *testing.T) {
 }
 
 // Owners that keep other owners are also closed without nesting.
-func TestAnyNumberOfOwnersOfOwners(t *testing.T) {
+func TestManyNestedOwnersAreReleased(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
 	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
@@ -102,7 +102,7 @@ func TestAnyNumberOfOwnersOfOwners(t *testing.T) {
 }
 
 // A value is dropped after the release of its struct, and also after that of a view.
-func TestValuesOfNestedViewsAreDroppedInOrder(t *testing.T) {
+func TestNestedViewsCloseValuesInOrder(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 1, false))
 	for i := range 3 {
@@ -118,7 +118,7 @@ func TestValuesOfNestedViewsAreDroppedInOrder(t *testing.T) {
 }
 
 // A release inside a value's Close is complete when it returns, even during the release of a view.
-func TestViewInAttachedValueIsReleasedWithIt(t *testing.T) {
+func TestViewInAttachedValueIsReleasedWithValue(t *testing.T) {
 	var log log
 	viewOf := func(name string) *fletching.Array {
 		shared := must(importArray(t, rawArray(&log, name, 0, false)).Share())

@@ -50,7 +50,7 @@ func TestCloseReleasesOnce(t *testing.T) {
 }
 
 // Slots are reused. A closed owner must not reach the next struct in its slot.
-func TestClosedOwnersDoNotReachTheNext(t *testing.T) {
+func TestClosedOwnerDoesNotReadReusedSlot(t *testing.T) {
 	var log log
 	first := importArray(t, rawArray(&log, "a", 1, false))
 	root, child := first.Root(), first.Child(0)
@@ -70,7 +70,7 @@ func TestClosedOwnersDoNotReachTheNext(t *testing.T) {
 	}
 }
 
-func TestImportRefuses(t *testing.T) {
+func TestImportRejectsReleasedStructs(t *testing.T) {
 	var released abi.ArrowDeviceArray
 	releasedArray := abi.ArrowArray{NChildren: 1, Children: 1}
 	for name, err := range map[string]error{
@@ -86,7 +86,7 @@ func TestImportRefuses(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestExportMoves(t *testing.T) {
+func TestExportMovesArray(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
 	if err := array.Export(nil); !errors.Is(err, syscall.EINVAL) || array.IsReleased() {
@@ -120,7 +120,7 @@ func TestCloseFromSeveralGoroutines(t *testing.T) {
 	}
 }
 
-func TestALeakThatIsReportedToNoOne(t *testing.T) {
+func TestLeakWithoutObserverIsCounted(t *testing.T) {
 	gpu.InProcess(t, func(t *testing.T) { // a process in which OnLeak was never called
 		released := newReleases()
 		plainArray(t, abi.DeviceCPU, released.add) // leaked
@@ -134,7 +134,7 @@ func TestALeakThatIsReportedToNoOne(t *testing.T) {
 	})
 }
 
-func TestALeakIsReleasedAndCounted(t *testing.T) {
+func TestLeakIsReleasedAndCounted(t *testing.T) {
 	var log log
 	reported := make(chan fletching.Leak, 4)
 	fletching.OnLeak(func(leak fletching.Leak) {
@@ -180,7 +180,7 @@ func forget(t *testing.T, onRelease func()) {
 }
 
 // The releases of leaked owners may block without stalling other cleanups of the process.
-func TestForgottenOwnersThatBlockStallNoCleanup(t *testing.T) {
+func TestBlockingReleasesDoNotStallCleanups(t *testing.T) {
 	const count = 32 // more than the runtime's goroutines for cleanups
 	before, released, gate := fletching.Leaks(), newReleases(), make(chan struct{})
 	for range count {
@@ -207,7 +207,7 @@ func TestForgottenOwnersThatBlockStallNoCleanup(t *testing.T) {
 	released.waitFor(count)
 }
 
-func TestTraceOwnersPutsTheStackIntoTheLeak(t *testing.T) {
+func TestTraceOwnersAddsStackToLeak(t *testing.T) {
 	fletching.TraceOwners(true)
 	defer fletching.TraceOwners(false)
 	defer fletching.OnLeak(nil)
@@ -234,7 +234,7 @@ func TestTraceOwnersPutsTheStackIntoTheLeak(t *testing.T) {
 			runtime.GC()
 			select {
 			case leak := <-reported: // other tests have leaked before
-				found = leak.Struct == what && strings.Contains(leak.Stack, "TestTraceOwnersPutsTheStackIntoTheLeak") &&
+				found = leak.Struct == what && strings.Contains(leak.Stack, "TestTraceOwnersAddsStackToLeak") &&
 					strings.Contains(leak.Stack, "owner_test.go:")
 			default:
 			}
@@ -242,7 +242,7 @@ func TestTraceOwnersPutsTheStackIntoTheLeak(t *testing.T) {
 	}
 }
 
-func TestLeakOfAnUntracedOwnerHasNoStack(t *testing.T) {
+func TestUntracedLeakHasNoStack(t *testing.T) {
 	fletching.TraceOwners(true)
 	must(fletching.FromValues([]int32{1})).Close()
 	fletching.TraceOwners(false)
@@ -259,7 +259,7 @@ func TestLeakOfAnUntracedOwnerHasNoStack(t *testing.T) {
 }
 
 // A view and a taken child keep the structs that they need alive without the owner.
-func TestViewsKeepTheOwnerAlive(t *testing.T) {
+func TestViewsKeepOwnerAlive(t *testing.T) {
 	var log log
 	child := importArray(t, rawArray(&log, "a", 1, false)).Child(0)
 	for range 5 {
@@ -272,7 +272,7 @@ func TestViewsKeepTheOwnerAlive(t *testing.T) {
 	runtime.KeepAlive(child)
 }
 
-func TestAllocationsOfAnImport(t *testing.T) {
+func TestImportAllocatesOnce(t *testing.T) {
 	if testing.CoverMode() != "" {
 		t.Skip("counters of coverage allocate")
 	}

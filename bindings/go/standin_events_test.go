@@ -29,7 +29,7 @@ func streamOf(api *gpu.API, handle uintptr) fletching.Stream {
 }
 
 // A default stream belongs to the array's device, even if another device is current.
-func TestStandinDefaultStreamIsOfTheDeviceOfTheArray(t *testing.T) {
+func TestStandinDefaultStreamUsesArrayDevice(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		event := api.MakeEvent()
@@ -87,7 +87,7 @@ func TestRuleSyncEventTypeOfTable(t *testing.T) {
 	})
 }
 
-func TestStandinEventOutlivesTheParent(t *testing.T) {
+func TestStandinEventOutlivesParent(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		events := api.Alive().Events
@@ -148,7 +148,7 @@ func TestStandinReleaseAfter(t *testing.T) {
 }
 
 // The garbage collector does not count an array as leaked after ReleaseAfter.
-func TestStandinReleaseAfterACollection(t *testing.T) {
+func TestStandinReleaseAfterIsNotCollected(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated, releases := releaseBehindGate(t, api)
 		for range 5 {
@@ -167,7 +167,7 @@ func TestStandinReleaseAfterACollection(t *testing.T) {
 	})
 }
 
-func TestStandinSlowCallbackDelaysNoOther(t *testing.T) {
+func TestStandinSlowReleaseDoesNotDelayOthers(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		var barrier sync.WaitGroup // each release waits until all others and the test have arrived
@@ -191,7 +191,7 @@ func TestStandinSlowCallbackDelaysNoOther(t *testing.T) {
 	})
 }
 
-func TestStandinSeveralGoroutines(t *testing.T) {
+func TestStandinSeveralGoroutinesWait(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		array, _, _ := countedArray(t, api.Type)
@@ -220,7 +220,7 @@ func TestStandinSeveralGoroutines(t *testing.T) {
 
 // The context ends while the event is behind the producer's gate. The wait leaves the array unchanged and keeps no
 // reference to it.
-func TestStandinContextEndsDuringAWait(t *testing.T) {
+func TestStandinContextEndsDuringWait(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		gated.Shut()
@@ -248,16 +248,16 @@ func TestStandinContextEndsDuringAWait(t *testing.T) {
 	})
 }
 
-// ending is a context that has ended when it is queried for the second time.
-type ending struct {
+// lateCanceledContext is a context that has ended when it is queried for the second time.
+type lateCanceledContext struct {
 	context.Context
 	done  chan struct{}
 	asked int
 }
 
-func (e *ending) Done() <-chan struct{} { return e.done }
+func (e *lateCanceledContext) Done() <-chan struct{} { return e.done }
 
-func (e *ending) Err() error {
+func (e *lateCanceledContext) Err() error {
 	if e.asked++; e.asked == 1 {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (e *ending) Err() error {
 }
 
 // A loop of waits that end early occupies no thread.
-func TestStandinWaitsThatEndEarlyKeepNoThread(t *testing.T) {
+func TestStandinCanceledWaitsKeepNoThread(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		gated.Shut()
@@ -280,7 +280,7 @@ func TestStandinWaitsThatEndEarlyKeepNoThread(t *testing.T) {
 		close(done)
 		before := threads()
 		for range 20_000 {
-			if err := array.Synchronize(&ending{Context: background, done: done}); !errors.Is(err, context.Canceled) {
+			if err := array.Synchronize(&lateCanceledContext{Context: background, done: done}); !errors.Is(err, context.Canceled) {
 				t.Fatalf("expected context.Canceled, got %v", err)
 			}
 		}
@@ -293,7 +293,7 @@ func TestStandinWaitsThatEndEarlyKeepNoThread(t *testing.T) {
 }
 
 // A wait whose context can end finishes with a wait in the runtime, and leaves no reference: Close releases the array.
-func TestStandinContextThatDoesNotEnd(t *testing.T) {
+func TestStandinOpenContextWaitsInRuntime(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		array, parents, _ := countedArray(t, api.Type)
@@ -323,7 +323,7 @@ func releaseBehindGate(t *testing.T, api *gpu.API) (*gpu.Gated, *releaseCount) {
 }
 
 // A handle of another runtime never reaches the driver, and proves nothing about the work that reads the array.
-func TestStandinStreamOfAnotherRuntime(t *testing.T) {
+func TestStandinRejectsStreamOfOtherRuntime(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
 		event := api.MakeEvent()

@@ -12,10 +12,10 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
 
-// closing calls a function on Close.
-type closing func()
+// closeFunc calls a function on Close.
+type closeFunc func()
 
-func (c closing) Close() { c() }
+func (c closeFunc) Close() { c() }
 
 // Runs the examples: one exports behind a gate, the other waits, reads, and releases afterwards.
 func TestStandinExamples(t *testing.T) {
@@ -24,7 +24,7 @@ func TestStandinExamples(t *testing.T) {
 		gated.Shut()
 		freed := newReleases()
 		raw := new(abi.ArrowDeviceArray)
-		succeed(t, exportFromGPU(4096, 3, closing(freed.add), api.Type, gated.Producer, unsafe.Pointer(raw)))
+		succeed(t, exportFromGPU(4096, 3, closeFunc(freed.add), api.Type, gated.Producer, unsafe.Pointer(raw)))
 		var launched uintptr
 		launch := func(values uintptr, length int64) error {
 			launched = values

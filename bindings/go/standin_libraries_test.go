@@ -33,7 +33,7 @@ func everyError(t *testing.T, deviceType abi.DeviceType) []error {
 	return errors
 }
 
-func TestStandinMissingLibraryIsNamed(t *testing.T) {
+func TestStandinMissingLibraryErrorNamesLibrary(t *testing.T) {
 	gpu.InProcess(t, func(t *testing.T) {
 		if gpu.Exists("libcuda.so.1") {
 			t.Skip("this machine has CUDA")
@@ -52,7 +52,7 @@ func TestStandinMissingLibraryIsNamed(t *testing.T) {
 	})
 }
 
-func TestNoRuntimeRecordsEventsOfOtherDevices(t *testing.T) {
+func TestExportWithEventRejectsDevicesWithoutRuntime(t *testing.T) {
 	for device, why := range map[abi.DeviceType]string{
 		abi.DeviceVulkan: "set by a command buffer",
 		abi.DeviceOneAPI: "C++ object",
@@ -68,7 +68,7 @@ func TestNoRuntimeRecordsEventsOfOtherDevices(t *testing.T) {
 }
 
 // Without a runtime and a stream there is no work to wait for.
-func TestReleaseAfterWithoutAStreamReleasesAtOnce(t *testing.T) {
+func TestReleaseAfterReleasesHostArrayImmediately(t *testing.T) {
 	array, releases, _ := countedArray(t, abi.DeviceCPU)
 	succeed(t, array.ReleaseAfter(fletching.NewStream(abi.DeviceCPU, 0)))
 	expectCount(t, "an array", releases, 1)

@@ -18,7 +18,7 @@ import (
 )
 
 // OnWarning ends the goroutine, like testing.T.FailNow.
-func TestAWarningThatEndsTheGoroutine(t *testing.T) {
+func TestGoexitInOnWarningFailsStream(t *testing.T) {
 	var log log
 	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
 		raw := rawDeviceArray(&log, "a", 0, false)
@@ -40,7 +40,7 @@ func TestAWarningThatEndsTheGoroutine(t *testing.T) {
 }
 
 // A nil pointer in an error is an error whose methods panic.
-func TestAnErrorWithMethodsThatPanic(t *testing.T) {
+func TestNilErrorPointerReturnsEIO(t *testing.T) {
 	var none *fletching.Error
 	batches := func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, none) }
 	stream := newStream(batches)
@@ -62,7 +62,7 @@ func TestAnErrorWithMethodsThatPanic(t *testing.T) {
 }
 
 // Close may be called at any time. The race detector checks this, and the type must not be that of another stream.
-func TestTheDeviceTypeWhileAStreamIsClosed(t *testing.T) {
+func TestDeviceTypeDuringClose(t *testing.T) {
 	for range 100 {
 		stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})
 		var wait sync.WaitGroup
@@ -78,7 +78,7 @@ func TestTheDeviceTypeWhileAStreamIsClosed(t *testing.T) {
 	}
 }
 
-func TestAClosedStream(t *testing.T) {
+func TestClosedStreamReturnsErrClosed(t *testing.T) {
 	stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})
 	expectError(t, stream.Export(nil), syscall.EINVAL, "export: address is nil")
 	stream.Close()

@@ -27,8 +27,8 @@ type deviceBatches = iter.Seq2[*fletching.DeviceArray, error]
 
 func intSchema() *fletching.Schema { return must((&fletching.SchemaBuilder{Format: "i"}).Build()) }
 
-// counted yields batches of the lengths 1, 2, ... and logs its end.
-func counted(log *log, count int) deviceBatches {
+// numberedBatches yields batches of the lengths 1, 2, ... and logs its end.
+func numberedBatches(log *log, count int) deviceBatches {
 	return func(yield func(*fletching.DeviceArray, error) bool) {
 		defer log.add("iterator ended")
 		for i := range count {
@@ -67,9 +67,9 @@ func readAll(stream *fletching.DeviceArrayStream) (sum int64, err error) {
 	return sum, nil
 }
 
-func TestAStreamThereAndBack(t *testing.T) {
+func TestStreamRoundTrips(t *testing.T) {
 	var log log
-	stream := overC(newStream(counted(&log, 3)))
+	stream := overC(newStream(numberedBatches(&log, 3)))
 	for range 2 {
 		schema := must(stream.Schema())
 		if schema.Format() != "i" || stream.DeviceType() != abi.DeviceCUDA {
@@ -85,10 +85,10 @@ func TestAStreamThereAndBack(t *testing.T) {
 }
 
 // The table of handles drops an exported stream that was released.
-func TestTheStateOfAStreamIsDropped(t *testing.T) {
+func TestStreamCloseDropsState(t *testing.T) {
 	var log log
 	var raw abi.ArrowDeviceArrayStream
-	if err := newStream(counted(&log, 1)).Export(unsafe.Pointer(&raw)); err != nil {
+	if err := newStream(numberedBatches(&log, 1)).Export(unsafe.Pointer(&raw)); err != nil {
 		t.Fatal(err)
 	}
 	handle := raw.PrivateData
@@ -98,9 +98,9 @@ func TestTheStateOfAStreamIsDropped(t *testing.T) {
 	}
 }
 
-func TestAStreamIsLeftEarly(t *testing.T) {
+func TestLoopBreakKeepsRemainingBatches(t *testing.T) {
 	var log log
-	stream := overC(newStream(counted(&log, 5)))
+	stream := overC(newStream(numberedBatches(&log, 5)))
 	for range 2 {
 		for batch, err := range stream.All(context.Background()) {
 			if err != nil {
@@ -119,13 +119,13 @@ func TestAStreamIsLeftEarly(t *testing.T) {
 	stream.Close()
 	log.expect(t, "iterator ended")
 
-	newStream(counted(&log, 5)).Close() // the iterator never began
+	newStream(numberedBatches(&log, 5)).Close() // the iterator never began
 	log.expect(t)
 }
 
-func TestCloseInsideOfItsLoop(t *testing.T) {
+func TestCloseInsideLoop(t *testing.T) {
 	var log log
-	stream := overC(newStream(counted(&log, 5)))
+	stream := overC(newStream(numberedBatches(&log, 5)))
 	var last error
 	count := 0
 	for batch, err := range stream.All(context.Background()) {
@@ -147,7 +147,7 @@ func TestCloseInsideOfItsLoop(t *testing.T) {
 }
 
 // The iterator closes its own stream: the call ends before the release.
-func TestCloseInsideOfTheIterator(t *testing.T) {
+func TestCloseInsideIterator(t *testing.T) {
 	var log log
 	var stream *fletching.DeviceArrayStream
 	stream = overC(newStream(func(yield func(*fletching.DeviceArray, error) bool) {
@@ -206,7 +206,7 @@ func expectEnd(t *testing.T, err error) {
 	}
 }
 
-func TestErrorsOfAnIterator(t *testing.T) {
+func TestIteratorErrorsReachConsumer(t *testing.T) {
 	cause := errors.New("no more")
 	closedBatch := must(batch(0).BuildOn(abi.DeviceCUDA, 0, 0, nil))
 	closedBatch.Close()
@@ -243,7 +243,7 @@ func TestErrorsOfAnIterator(t *testing.T) {
 }
 
 // An exported stream fails again after an error. The text is valid until the next call.
-func TestAFailedStreamFailsAgain(t *testing.T) {
+func TestFailedStreamRepeatsError(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)
 	succeed(t, newStream(func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, errors.New("the text")) }).Export(unsafe.Pointer(&raw[0])))
@@ -266,7 +266,7 @@ func TestAFailedStreamFailsAgain(t *testing.T) {
 }
 
 // C consumers do not check the device type of each batch.
-func TestTheProducerRefusesABatchOfAnotherDevice(t *testing.T) {
+func TestProducerRejectsBatchOfOtherDevice(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)
 	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
@@ -284,7 +284,7 @@ func TestTheProducerRefusesABatchOfAnotherDevice(t *testing.T) {
 }
 
 // Rejected batches are closed.
-func TestABatchThatIsRefusedIsClosed(t *testing.T) {
+func TestRejectedBatchIsClosed(t *testing.T) {
 	var log log
 	for _, failure := range []error{nil, syscall.EPERM} {
 		stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
@@ -298,7 +298,7 @@ func TestABatchThatIsRefusedIsClosed(t *testing.T) {
 }
 
 // An iterator that yields after it was told to stop, and panics at its end.
-func TestARudeIterator(t *testing.T) {
+func TestBatchesAfterStreamCloseAreClosed(t *testing.T) {
 	var log log
 	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
 		for range 3 {
@@ -312,9 +312,9 @@ func TestARudeIterator(t *testing.T) {
 	log.expect(t, "closed", "closed")
 }
 
-func TestACanceledContextEndsTheLoop(t *testing.T) {
+func TestCanceledContextEndsLoop(t *testing.T) {
 	var log log
-	stream := overC(newStream(counted(&log, 5)))
+	stream := overC(newStream(numberedBatches(&log, 5)))
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	cause := errors.New("enough")
@@ -337,10 +337,10 @@ func TestACanceledContextEndsTheLoop(t *testing.T) {
 	stream.Close()
 }
 
-func TestCloseDuringANext(t *testing.T) {
+func TestCloseDuringNext(t *testing.T) {
 	for range 50 {
 		var log log
-		stream := overC(newStream(counted(&log, 1000)))
+		stream := overC(newStream(numberedBatches(&log, 1000)))
 		var wait sync.WaitGroup
 		wait.Add(1)
 		go func() {
@@ -355,7 +355,7 @@ func TestCloseDuringANext(t *testing.T) {
 	}
 }
 
-func TestWarningsOfAStream(t *testing.T) {
+func TestStreamWarnings(t *testing.T) {
 	managed := func(yield func(*fletching.DeviceArray, error) bool) {
 		raw := rawDeviceArray(new(log), "a", 0, false)
 		raw.DeviceType = abi.DeviceCUDAManaged
@@ -377,7 +377,7 @@ func TestWarningsOfAStream(t *testing.T) {
 	stream.Close()
 }
 
-func TestAStreamOnTheCPU(t *testing.T) {
+func TestArrayStreamReturnsBatchesAndError(t *testing.T) {
 	stream := must(fletching.NewArrayStream(intSchema(), func(yield func(*fletching.Array, error) bool) {
 		_ = yield(must(fletching.FromValues([]int32{1, 2})), nil) && yield(nil, syscall.ENOSPC)
 	}))

@@ -19,7 +19,7 @@ import (
 
 // Collects garbage continuously while C holds exported structs whose buffers, events and private data are numbers
 // that are not pointers, some of which look like Go pointers.
-func TestCollectionsWhileCHoldsStructs(t *testing.T) {
+func TestGCWhileCHoldsStructs(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	rounds := 300
 	if testing.Short() {
@@ -38,7 +38,7 @@ func TestCollectionsWhileCHoldsStructs(t *testing.T) {
 	wait.Wait()
 }
 
-func TestSeveralGoroutinesShareAnArray(t *testing.T) {
+func TestSeveralGoroutinesShareArray(t *testing.T) {
 	var log log
 	shared := must(must(batch(4).BuildOn(abi.DeviceCUDA, 0, 8, &note{&log, "owner"})).Share())
 	var wait sync.WaitGroup
@@ -99,7 +99,7 @@ func stress(t *testing.T, round int) {
 	log.expect(t, "")
 	child.Close()
 	log.expect(t, "owner")
-	stream := overC(newStream(counted(&log, 2)))
+	stream := overC(newStream(numberedBatches(&log, 2)))
 	for batch, err := range stream.All(context.Background()) {
 		if err != nil {
 			t.Error(err)
@@ -145,7 +145,7 @@ func TestReleaseOnTwoThreadsClosesOwnerOnce(t *testing.T) {
 }
 
 // A consumer replaces a child that it moved out with a struct of another block.
-func TestReplacedChildIsReleasedWithItsOwnBlock(t *testing.T) {
+func TestReplacedChildIsReleasedWithOwnBlock(t *testing.T) {
 	var log log
 	raw := peer.New[abi.ArrowArray](3)
 	defer peer.Free(raw)

@@ -40,7 +40,7 @@ func TestBlockCountsAreAtomic(t *testing.T) {
 }
 
 // Negative control of the test above.
-func TestBlockCountsThatAreNotAtomicAreReported(t *testing.T) {
+func TestNonAtomicBlockCountsAreReported(t *testing.T) {
 	output, err := releases(t, "-D__atomic_fetch_sub(count, number, order)=((*(count) -= (number)) + (number))", "-D__atomic_load_n(count, order)=(*(count))")
 	if err == nil || !strings.Contains(output, "data race") {
 		t.Errorf("expected a data race, got %v\n%s", err, output)

@@ -77,13 +77,13 @@ func noted(array *fletching.Array, log *log) *fletching.Array {
 	return array
 }
 
-// mixed returns the batches made by a list of functions.
-type mixed[T any] struct {
+// listReader returns the batches made by a list of functions.
+type listReader[T any] struct {
 	next    int
 	batches []func() T
 }
 
-func (m *mixed[T]) Next() (T, error) {
+func (m *listReader[T]) Next() (T, error) {
 	if m.next == len(m.batches) {
 		var none T
 		return none, io.EOF
@@ -92,7 +92,7 @@ func (m *mixed[T]) Next() (T, error) {
 	return m.batches[m.next-1](), nil
 }
 
-func (m *mixed[T]) Close() {}
+func (m *listReader[T]) Close() {}
 
 func fits(schema fletching.SchemaBuilder) *fletching.Array {
 	if schema.Format == "+s" {
@@ -148,7 +148,7 @@ func onHost(batches ...*fletching.Array) deviceBatches {
 	}
 }
 
-func TestBatchOfAnotherTypeIsRefused(t *testing.T) {
+func TestBatchOfOtherTypeIsRejected(t *testing.T) {
 	for _, each := range wrongBatches {
 		for way, refuse := range refusals {
 			t.Run(each.name+"/"+way, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestBatchOfAnotherTypeIsRefused(t *testing.T) {
 	}
 }
 
-func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
+func TestSendRejectsDeferredBatchOfOtherType(t *testing.T) {
 	each := wrongBatches[0]
 	consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
 	defer consumer.Close()
@@ -198,7 +198,7 @@ func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
 }
 
 // A part of an array of known type also has a known type.
-func TestStreamRefusesPartOfArrayOfAnotherType(t *testing.T) {
+func TestStreamRejectsPartOfArrayOfOtherType(t *testing.T) {
 	array := func() *fletching.Array {
 		array := fitting()
 		array.DeclareType(func() (*fletching.SchemaBuilder, error) {
@@ -234,7 +234,7 @@ func TestStreamRefusesPartOfArrayOfAnotherType(t *testing.T) {
 // nextOfFloats returns the first batch of a float64 stream with the function's batch.
 func nextOfFloats(t *testing.T, batch func() *fletching.Array) (*fletching.Array, error) {
 	stream := must(fletching.NewArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "g"}).Build()),
-		&mixed[*fletching.Array]{batches: []func() *fletching.Array{batch}}))
+		&listReader[*fletching.Array]{batches: []func() *fletching.Array{batch}}))
 	t.Cleanup(stream.Close)
 	return stream.Next()
 }
@@ -243,7 +243,7 @@ func TestStreamAcceptsOtherNamesFlagsAndMetadata(t *testing.T) {
 	declared := nested("l")
 	declared.Children[0].Name, declared.Children[0].Flags = "other", abi.FlagNullable
 	declared.Metadata = fletching.Metadata{{Key: "k", Value: "v"}}
-	stream := must(fletching.NewArrayStreamFrom(must((&declared).Build()), &mixed[*fletching.Array]{
+	stream := must(fletching.NewArrayStreamFrom(must((&declared).Build()), &listReader[*fletching.Array]{
 		batches: []func() *fletching.Array{func() *fletching.Array {
 			array := fitting()
 			array.DeclareType(func() (*fletching.SchemaBuilder, error) {
@@ -259,7 +259,7 @@ func TestStreamAcceptsOtherNamesFlagsAndMetadata(t *testing.T) {
 	}
 }
 
-func TestNewArrayStreamRefusesMalformedSchema(t *testing.T) {
+func TestNewArrayStreamRejectsMalformedSchema(t *testing.T) {
 	schema := must((&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
 	must(schema.TakeChild(0)).Close()
 	if _, err := fletching.NewArrayStream(schema, func(func(*fletching.Array, error) bool) {}); !errors.Is(err, syscall.EINVAL) || schema.IsReleased() {

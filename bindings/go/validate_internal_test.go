@@ -14,7 +14,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-func TestLoadMissingLibraryNamesThePathAndAFix(t *testing.T) {
+func TestLoadMissingLibraryErrorNamesPathAndFix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "libfletching.so")
 	err := loadAny(validationLibraries(path))
 	if !errors.Is(err, syscall.ENOENT) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "; hint: install it") {
@@ -22,7 +22,7 @@ func TestLoadMissingLibraryNamesThePathAndAFix(t *testing.T) {
 	}
 }
 
-func TestLoadThatFailsIsTriedAgain(t *testing.T) {
+func TestFailedLoadIsRetried(t *testing.T) {
 	t.Setenv("FLETCHING_LIBRARY", filepath.Join(t.TempDir(), "libfletching.so"))
 	defer func(loaded bool) { validation.loaded = loaded }(validation.loaded)
 	validation.loaded = false
@@ -36,7 +36,7 @@ func TestLoadThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestLoadAnotherLibraryIsAnError(t *testing.T) {
+func TestLoadOtherLibraryReturnsError(t *testing.T) {
 	repository.Need(t)
 	err := loadAny([]string{filepath.Join(repository.Libraries(), "libfletching_corpus.so")})
 	if !errors.Is(err, syscall.ENOSYS) || !strings.Contains(err.Error(), "has no FletchingCheckLayout") {
@@ -44,7 +44,7 @@ func TestLoadAnotherLibraryIsAnError(t *testing.T) {
 	}
 }
 
-func TestLoadLibraryOfAnotherLayoutIsAnError(t *testing.T) {
+func TestLoadLibraryOfOtherLayoutReturnsError(t *testing.T) {
 	repository.Need(t)
 	code, text := load(filepath.Join(repository.Libraries(), "libfletching.so"), 0)
 	if code != syscall.EINVAL || !strings.HasPrefix(text, "layout: expected the structs of version") {

@@ -34,7 +34,7 @@ func rulesOf(findings []fletching.Finding) (rules []string) {
 	return rules
 }
 
-func TestCheckCorpusArrayFindsTheRuleOfTheCase(t *testing.T) {
+func TestCheckCorpusArrayFindsExpectedRule(t *testing.T) {
 	openFletching(t)
 	corpus.Each(t, corpus.Array, func(t *testing.T, c corpus.Case) {
 		schema := must(fletching.ImportSchema(unsafe.Pointer(c.ExportSchema(t))))
@@ -59,7 +59,7 @@ func schemaOf(format string) *fletching.Schema {
 	return must((&fletching.SchemaBuilder{Format: format}).Build())
 }
 
-func TestCheckArrayOfAnotherTypeDescribesTheFinding(t *testing.T) {
+func TestCheckArrayOfOtherTypeDescribesFinding(t *testing.T) {
 	openFletching(t)
 	array, ints, texts := intsOf(), schemaOf("i"), schemaOf("u")
 	defer ints.Close()
@@ -81,7 +81,7 @@ func TestCheckArrayOfAnotherTypeDescribesTheFinding(t *testing.T) {
 	expectErrno(t, err, syscall.EINVAL)
 }
 
-func TestCheckRefusesItsArguments(t *testing.T) {
+func TestCheckRejectsInvalidArguments(t *testing.T) {
 	openFletching(t)
 	array := intsOf()
 	defer array.Close()
@@ -110,7 +110,7 @@ func intStream(format string) *fletching.ArrayStream {
 	}))
 }
 
-func TestValidateStreamReportsABatchOfAnotherTypeAtItsLevel(t *testing.T) {
+func TestValidateStreamReportsBatchOfOtherTypeAtShapeLevel(t *testing.T) {
 	openFletching(t)
 	for level, count := range map[fletching.ValidationLevel]int{fletching.ValidateProtocol: 0, fletching.ValidateShape: 1} {
 		for format, expected := range map[string]int{"i": 0, "u": count} {
@@ -158,7 +158,7 @@ func handlerOf(t *testing.T) (*fletching.AsyncStream, unsafe.Pointer, fletching.
 	return stream, handler, found
 }
 
-func TestValidateHandlerOfACorrectStreamFindsNothing(t *testing.T) {
+func TestValidateHandlerCorrectStreamReportsNoFinding(t *testing.T) {
 	stream, handler, found := handlerOf(t)
 	batches := func(yield func(*fletching.DeviceArray, error) bool) { yield(must(intsOf().ToDevice()), nil) }
 	sent := make(chan error)
@@ -180,7 +180,7 @@ func TestValidateHandlerOfACorrectStreamFindsNothing(t *testing.T) {
 	}
 }
 
-func TestValidateHandlerReportsABatchBeforeTheSchema(t *testing.T) {
+func TestValidateHandlerReportsBatchBeforeSchema(t *testing.T) {
 	stream, handler, found := handlerOf(t)
 	defer stream.Close()
 	raw := (*abi.ArrowAsyncDeviceStreamHandler)(handler)
@@ -193,7 +193,7 @@ func TestValidateHandlerReportsABatchBeforeTheSchema(t *testing.T) {
 	}
 }
 
-func TestValidateHandlerRefusesNil(t *testing.T) {
+func TestValidateHandlerRejectsNil(t *testing.T) {
 	openFletching(t)
 	_, _, err := fletching.ValidateHandler(nil, fletching.ValidateShape)
 	expectErrno(t, err, syscall.EINVAL)
@@ -220,7 +220,7 @@ func TestValidateStreamsOnSeveralGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-func TestValidateStreamDuringACallIsAnError(t *testing.T) {
+func TestValidateStreamDuringCallReturnsEBUSY(t *testing.T) {
 	openFletching(t)
 	var stream *fletching.ArrayStream
 	stream = must(fletching.NewArrayStream(schemaOf("i"), func(func(*fletching.Array, error) bool) {
@@ -242,7 +242,7 @@ func deviceStream(format string) *fletching.DeviceArrayStream {
 	}))
 }
 
-func TestValidateDeviceStreamReportsABatchOfAnotherType(t *testing.T) {
+func TestValidateDeviceStreamReportsBatchOfOtherType(t *testing.T) {
 	openFletching(t)
 	for format, expected := range map[string][]string{"i": nil, "u": {"array.n-buffers-of-type"}} {
 		if rules := rulesOf(must(readValidated(deviceStream(format)))); !slices.Equal(rules, expected) {
@@ -251,7 +251,7 @@ func TestValidateDeviceStreamReportsABatchOfAnotherType(t *testing.T) {
 	}
 }
 
-func TestReportLiveCountsABatchOfTheCaller(t *testing.T) {
+func TestReportLiveCountsBatchOfCaller(t *testing.T) {
 	openFletching(t)
 	batch := deviceStream("i")
 	found := must(batch.Validate(fletching.ValidateProtocol))

@@ -19,25 +19,25 @@ import (
 
 const event, queue = 0x1234, 0x5678
 
-// checking records its calls.
-type checking struct {
+// checkingWaiter records its calls.
+type checkingWaiter struct {
 	t     *testing.T
 	calls atomic.Int32
 }
 
-func (c *checking) check(got fletching.SyncEvent) {
+func (c *checkingWaiter) check(got fletching.SyncEvent) {
 	c.calls.Add(1)
 	if (got != fletching.SyncEvent{DeviceType: got.DeviceType, DeviceID: 7, Address: event}) {
 		c.t.Errorf("event %+v", got)
 	}
 }
 
-func (c *checking) Synchronize(_ context.Context, event fletching.SyncEvent) error {
+func (c *checkingWaiter) Synchronize(_ context.Context, event fletching.SyncEvent) error {
 	c.check(event)
 	return nil
 }
 
-func (c *checking) WaitOn(event fletching.SyncEvent, stream fletching.Stream) error {
+func (c *checkingWaiter) WaitOn(event fletching.SyncEvent, stream fletching.Stream) error {
 	c.check(event)
 	if stream.Handle() != queue || stream.DeviceType() != event.DeviceType {
 		c.t.Errorf("stream %+v", stream)
@@ -45,7 +45,7 @@ func (c *checking) WaitOn(event fletching.SyncEvent, stream fletching.Stream) er
 	return fletching.NewError(syscall.EAGAIN, "queue full", nil)
 }
 
-func (c *checking) Ready(event fletching.SyncEvent) (bool, error) {
+func (c *checkingWaiter) Ready(event fletching.SyncEvent) (bool, error) {
 	c.check(event)
 	return false, nil
 }
@@ -54,8 +54,8 @@ func waiterArray(t *testing.T, deviceType abi.DeviceType, onRelease func()) *fle
 	return imported(t, abi.ArrowDeviceArray{Array: foreignArray(onRelease), DeviceType: deviceType, DeviceID: 7, SyncEvent: event})
 }
 
-func TestWaiterGetsTheEvent(t *testing.T) {
-	waiter := &checking{t: t}
+func TestWaiterReceivesEvent(t *testing.T) {
+	waiter := &checkingWaiter{t: t}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
 	array := waiterArray(t, abi.DeviceExtDev, func() {})
 	defer array.Close()
@@ -79,8 +79,8 @@ func TestWaiterGetsTheEvent(t *testing.T) {
 }
 
 // A wait whose context can end queries the event, and keeps no reference to the array if it ends early.
-func TestWaiterIsAskedUntilTheContextEnds(t *testing.T) {
-	waiter := &checking{t: t}
+func TestWaiterIsPolledUntilContextEnds(t *testing.T) {
+	waiter := &checkingWaiter{t: t}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
 	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
 	released := newReleases()
@@ -103,13 +103,13 @@ func TestWaiterIsAskedUntilTheContextEnds(t *testing.T) {
 	expectCount(t, "an array", released, 1)
 }
 
-// happened is the waiter of an event that has completed.
-type happened struct{ fletching.UnsupportedWaiter }
+// readyWaiter is the waiter of an event that has completed.
+type readyWaiter struct{ fletching.UnsupportedWaiter }
 
-func (happened) Ready(fletching.SyncEvent) (bool, error) { return true, nil }
+func (readyWaiter) Ready(fletching.SyncEvent) (bool, error) { return true, nil }
 
-func TestWaiterThatIsReadyIsNotWaitedFor(t *testing.T) {
-	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, happened{}))
+func TestSynchronizeReturnsIfWaiterIsReady(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, readyWaiter{}))
 	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
 	array := waiterArray(t, abi.DeviceOneAPI, func() {})
 	defer array.Close()
@@ -119,20 +119,20 @@ func TestWaiterThatIsReadyIsNotWaitedFor(t *testing.T) {
 	expectCode(t, array.Synchronize(background), syscall.ENOTSUP, "oneapi: not supported")
 }
 
-// threads records the thread on which it waits.
-type threads struct {
+// threadWaiter records the thread on which it waits.
+type threadWaiter struct {
 	fletching.UnsupportedWaiter
 	waited int
 }
 
-func (w *threads) Synchronize(context.Context, fletching.SyncEvent) error {
+func (w *threadWaiter) Synchronize(context.Context, fletching.SyncEvent) error {
 	w.waited = syscall.Gettid()
 	return nil
 }
 
 // A wait that cannot be interrupted runs on the caller's thread.
-func TestWaitOnTheThreadOfTheCaller(t *testing.T) {
-	waiter := &threads{}
+func TestSynchronizeRunsOnCallerThread(t *testing.T) {
+	waiter := &threadWaiter{}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
 	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
 	array := waiterArray(t, abi.DeviceExtDev, func() {})
@@ -145,8 +145,8 @@ func TestWaitOnTheThreadOfTheCaller(t *testing.T) {
 	}
 }
 
-func TestWaiterWithoutMethods(t *testing.T) {
-	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, &checking{t: t}))
+func TestUnsupportedWaiterReturnsENOTSUP(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, &checkingWaiter{t: t}))
 	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, fletching.UnsupportedWaiter{})) // replaces the waiter
 	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
 	array := waiterArray(t, abi.DeviceOneAPI, func() {})
@@ -186,7 +186,7 @@ func TestRuleSyncEventNullAccepted(t *testing.T) {
 	}
 }
 
-func TestVulkanContextIsForVulkan(t *testing.T) {
+func TestVulkanContextRejectsOtherDevices(t *testing.T) {
 	of := fletching.VulkanContext{Device: queue}
 	array := waiterArray(t, abi.DeviceExtDev, func() {})
 	defer array.Close()
@@ -216,7 +216,7 @@ func TestVulkanContextIsForVulkan(t *testing.T) {
 	}
 }
 
-func TestDevicesWithARuntimeNeedNoWaiter(t *testing.T) {
+func TestRegisterWaiterRejectsDevicesWithRuntime(t *testing.T) {
 	for _, device := range []abi.DeviceType{abi.DeviceCUDA, abi.DeviceROCMHost, abi.DeviceOpenCL} {
 		expectCode(t, fletching.RegisterWaiter(device, fletching.UnsupportedWaiter{}), syscall.EINVAL, "needs no waiter")
 		if fletching.UnregisterWaiter(device) {
@@ -239,7 +239,7 @@ func (w pendingWaiter) Synchronize(context.Context, fletching.SyncEvent) error {
 	return nil
 }
 
-func TestTheCauseOfAContextIsNoAnswerOfAWaiter(t *testing.T) {
+func TestContextCauseIsNotWaiterResult(t *testing.T) {
 	waits := 0
 	succeed(t, fletching.RegisterWaiter(abi.DeviceMetal, pendingWaiter{waits: &waits}))
 	defer fletching.UnregisterWaiter(abi.DeviceMetal)
@@ -253,21 +253,21 @@ func TestTheCauseOfAContextIsNoAnswerOfAWaiter(t *testing.T) {
 	}
 }
 
-// heedingWaiter does not support Ready, and its Synchronize returns the error of the context, which ends during the wait.
-type heedingWaiter struct {
+// contextWaiter does not support Ready. Its Synchronize returns the error of the context, which ends during the wait.
+type contextWaiter struct {
 	fletching.UnsupportedWaiter
 	end func()
 }
 
-func (w heedingWaiter) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
+func (w contextWaiter) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
 	w.end()
 	return ctx.Err()
 }
 
-func TestAWaiterThatHeedsItsContextIsCanceledWithTheCause(t *testing.T) {
+func TestWaiterReturningContextErrorIsCanceledWithCause(t *testing.T) {
 	cause := errors.New("closing")
 	ctx, cancel := context.WithCancelCause(background)
-	succeed(t, fletching.RegisterWaiter(abi.DeviceMetal, heedingWaiter{end: func() { cancel(cause) }}))
+	succeed(t, fletching.RegisterWaiter(abi.DeviceMetal, contextWaiter{end: func() { cancel(cause) }}))
 	defer fletching.UnregisterWaiter(abi.DeviceMetal)
 	array := waiterArray(t, abi.DeviceMetal, func() {})
 	defer array.Close()
