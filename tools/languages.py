@@ -83,7 +83,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Mutants:
-    """Builds and runs a test that must detect wrong specs in a scratch tree."""
+    """Builds and runs, in a scratch tree, a test that must detect wrong specs."""
 
     prepare: str  # once per scratch tree
     build: str  # after every change; fails if the declarations do not compile

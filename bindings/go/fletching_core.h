@@ -1782,7 +1782,8 @@ struct FletchingTensorLayout {
 };
 
 /** The first step of an import. Reads `data`, `device`, `ndim`, `dtype`, `shape`, `strides` and
- * `byte_offset` of the tensor. ENOTSUP if only a copy has the order or alignment that Arrow needs.
+ * `byte_offset` of the tensor. Returns ENOTSUP if Arrow needs another order or alignment,
+ * which only a copy has.
  */
 FLETCHING_EXPORT int FletchingTensorArrange(const DLTensor* tensor, uint32_t options,
                                             struct FletchingTensorLayout* layout,

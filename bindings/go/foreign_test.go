@@ -117,7 +117,8 @@ func rawArray(log *log, name string, children int, withDictionary bool) abi.Arro
 	return raw
 }
 
-// rawDeviceArray is rawArray on CUDA device 3, with an event that is destroyed when the array is released.
+// rawDeviceArray is like rawArray, but on CUDA device 3 and with an event that is destroyed when the
+// array is released.
 func rawDeviceArray(log *log, name string, children int, withDictionary bool) abi.ArrowDeviceArray {
 	raw := abi.ArrowDeviceArray{
 		Array: rawArray(log, name, children, withDictionary), DeviceType: abi.DeviceCUDA, DeviceID: 3,

@@ -1,4 +1,5 @@
-// The Vulkan backend if its headers are missing or a VkBuffer does not fit into a pointer.
+// The Vulkan backend for builds without the Vulkan headers, or where a VkBuffer does not fit in a
+// pointer.
 #include "arguments.hpp"
 #include "backend.hpp"
 #include "vulkan_handles.h"

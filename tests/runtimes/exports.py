@@ -1,5 +1,7 @@
-"""Compares a library with the table of its runtime: it must have every function except SYMBOL...
-`exports.py RUNTIME LIBRARY [SYMBOL...]`. Exit codes: 0 it does, 1 it does not."""
+"""Checks that a library exports every function of its runtime's table except SYMBOL...
+
+`exports.py RUNTIME LIBRARY [SYMBOL...]`. Exit codes: 0 it does, 1 it does not.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ inline Status check_description(const cuda_array_interface::Interface& says) {
   return {};
 }
 
-/// The Arrow format of a time type; empty if Arrow has none.
+/// The Arrow format of a datetime or timedelta type; empty if Arrow has none.
 inline std::string_view time_format(const cuda_array_interface::Typestr& type) noexcept {
   struct Row {
     std::string_view unit, time, duration;

@@ -350,7 +350,7 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
 #endif
   }
 
-  // Constructs the content from `other`, whose ok_ is the same.
+  // Constructs the contents from `other`. Requires `other.ok_ == ok_`.
   template <class Other>
   void fill(Other&& other) noexcept(kMoves && std::is_rvalue_reference_v<Other&&>) {
     if (ok_) {

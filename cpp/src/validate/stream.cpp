@@ -177,7 +177,8 @@ void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArr
   call->report(Rule::device_stream_one_device_type, path, message.c_str());
 }
 
-/// Reports a batch after the end, on another device type, or of another shape or content.
+/// Reports a batch that comes after the end, is on a different device type, or does not match the
+/// schema.
 template <class Raw, class Batch>
 void check_batch(const Call<Raw>& call, const Batch& batch, const Path& path) noexcept {
   if (call->ended) {

@@ -803,7 +803,7 @@ static void test_a_refused_array_holds_up_no_other(void) {
   fake_wait_for_release(&releases, 9);
 }
 
-/* If two threads record on one stream concurrently, either may come first; two streams are
+/* If two threads record on one stream concurrently, either record may come first; records on two
  * unordered. */
 static void test_which_release_comes_after_another(void) {
   int event = 0;

@@ -5669,7 +5669,7 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
         !take_piece(&at, &value, "length of a value", failure)) {
       return false;
     }
-    if (is_text(key, EXTENSION_NAME)) {  // the first of duplicate keys counts
+    if (is_text(key, EXTENSION_NAME)) {  // if a key is repeated, the first one wins
       if (!has_name) out->name = value;
       has_name = true;
     } else if (is_text(key, EXTENSION_METADATA)) {

@@ -34,7 +34,7 @@ primitive! {
 }
 
 impl Array {
-    /// Makes an array of the values, without nulls and without a copy. The owner can be any list:
+    /// Makes an array without nulls from the values, without a copy. The owner can be any slice:
     /// `Vec<T>`, `Box<[T]>`, `Arc<[T]>`, `bytes::Bytes` as `u8`, a memory map. It is dropped when
     /// the array is released. Makes one allocation.
     ///
