@@ -804,7 +804,7 @@ static void test_a_refused_array_holds_up_no_other(void) {
 }
 
 /* If two threads record on one stream concurrently, either record may come first; records on two
- * unordered. */
+ * streams are unordered. */
 static void test_which_release_comes_after_another(void) {
   int event = 0;
   struct FletchingRelease entry = {.recorded = {.event = &event, .runtime = &cuda_runtime},
