@@ -194,7 +194,7 @@ std::set<std::string> names_of(::testing::Types<Types...>) {
   return {Fields<Types>::kName...};
 }
 
-TEST(AbiList, HasEveryStructOfUpstream) {
+TEST(AbiList, HasEveryUpstreamStruct) {
   const std::set<std::string> own = names_of(Structs{});
   ASSERT_GT(FletchingOracleStructCount(), 0);
   for (std::int32_t i = 0; i < FletchingOracleStructCount(); ++i) {
@@ -203,7 +203,7 @@ TEST(AbiList, HasEveryStructOfUpstream) {
   }
 }
 
-TEST(AbiList, ConstantsAreThoseOfUpstream) {
+TEST(AbiList, ConstantsMatchUpstream) {
   Verdict verdict;
   std::string names;
   for (const ConstantEntry& constant : kConstants) {

@@ -49,7 +49,7 @@ TEST(AllocFailure, EachAllocationFailsOnce) {
   EXPECT_EQ(rounds, 3);
 }
 
-TEST(AllocFailure, EveryFormOfNewFails) {
+TEST(AllocFailure, EveryNewOverloadFails) {
   const auto fails = [](auto allocate) {
     const FailAllocation failure(0);
     try {
@@ -70,7 +70,7 @@ TEST(AllocFailure, EveryFormOfNewFails) {
 
 int* leaked = nullptr;
 
-TEST(AllocFailure, WhatIsLeftBehindIsNoticed) {
+TEST(AllocFailure, ReportsLeak) {
   EXPECT_NONFATAL_FAILURE(fail_each_allocation([](Injection& inject) {
                             inject([] { leaked = new (std::nothrow) int; });
                           }),
@@ -78,7 +78,7 @@ TEST(AllocFailure, WhatIsLeftBehindIsNoticed) {
   delete std::exchange(leaked, nullptr);
 }
 
-TEST(AllocFailure, AnotherThreadFailsOnlyWhenAsked) {
+TEST(AllocFailure, OtherThreadFailsOnRequest) {
   for (const FailOn where : {FailOn::kThisThread, FailOn::kEveryThread}) {
     std::atomic<int> go{0};
     bool worked = true;

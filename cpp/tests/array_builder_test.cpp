@@ -65,7 +65,7 @@ Result<DeviceArray> make_batch(Columns columns, ArrowDeviceType type = ARROW_DEV
 
 int64_t value_of(const ArrowArray& array) { return *static_cast<const int64_t*>(array.buffers[1]); }
 
-TEST(ArrayBuilder, ABatchHasWhatWasSet) {
+TEST(ArrayBuilder, BatchHasGivenValues) {
   int destroyed = 0;
   {
     const DeviceArray batch = make_batch(Columns(&destroyed)).value();
@@ -83,7 +83,7 @@ TEST(ArrayBuilder, ABatchHasWhatWasSet) {
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(ArrayBuilder, OneAllocationForAThousandColumns) {
+TEST(ArrayBuilder, AllocatesOnceForThousandColumns) {
   int destroyed = 0;
   Columns columns(&destroyed, 1000);
   const int64_t before = testing::allocations();
@@ -91,7 +91,7 @@ TEST(ArrayBuilder, OneAllocationForAThousandColumns) {
   EXPECT_EQ(testing::allocations(), before + 1);
 }
 
-TEST(ArrayBuilder, Child500OutlivesItsParent) {
+TEST(ArrayBuilder, Child500OutlivesParent) {
   int destroyed = 0;
   DeviceArray batch = make_batch(Columns(&destroyed, 1000)).value();
   DeviceArray child = batch.take_child(500).value();
@@ -106,7 +106,7 @@ TEST(ArrayBuilder, Child500OutlivesItsParent) {
 }
 
 // Moves a child like a consumer without the library.
-TEST(ArrayBuilder, AChildMovedBitwiseOutlivesItsParent) {
+TEST(ArrayBuilder, BitwiseMovedChildOutlivesParent) {
   int destroyed = 0;
   ArrowDeviceArray batch;
   make_batch(Columns(&destroyed, 1000)).value().move_to(&batch);
@@ -119,7 +119,7 @@ TEST(ArrayBuilder, AChildMovedBitwiseOutlivesItsParent) {
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(ArrayBuilder, TakingAChildAllocatesNothing) {
+TEST(ArrayBuilder, TakeChildDoesNotAllocate) {
   int destroyed = 0;
   DeviceArray batch = make_batch(Columns(&destroyed)).value();
   const int64_t before = testing::allocations();
@@ -127,7 +127,7 @@ TEST(ArrayBuilder, TakingAChildAllocatesNothing) {
   EXPECT_EQ(testing::allocations(), before);
 }
 
-TEST(ArrayBuilder, ChildrenAreReleasedOnManyThreads) {
+TEST(ArrayBuilder, ReleasesChildrenOnManyThreads) {
   int destroyed = 0;
   DeviceArray batch = make_batch(Columns(&destroyed, 16)).value();
   std::vector<std::thread> threads;
@@ -158,7 +158,7 @@ Result<Array> make_nested(std::unique_ptr<int64_t> object) noexcept {
   return builder->finish();
 }
 
-TEST(ArrayBuilder, NestedWithADictionary) {
+TEST(ArrayBuilder, BuildsNestedArrayWithDictionary) {
   const int64_t live = testing::live_allocations();
   Array array = make_nested(std::make_unique<int64_t>(7)).value();
   EXPECT_EQ(testing::live_allocations(), live + 2);  // the object and the block
@@ -176,14 +176,14 @@ TEST(ArrayBuilder, NestedWithADictionary) {
   EXPECT_EQ(testing::live_allocations(), live);
 }
 
-TEST(ArrayBuilder, AllIsReleasedWithTheParent) {
+TEST(ArrayBuilder, ParentReleasesAllStructs) {
   const int64_t live = testing::live_allocations();
   make_nested(std::make_unique<int64_t>(7)).value().release();
   EXPECT_EQ(testing::live_allocations(), live);
 }
 
 // A consumer may install a hook in a child without moving the child out.
-TEST(ArrayBuilder, AHookInAChildThatStaysIsRun) {
+TEST(ArrayBuilder, ParentReleaseRunsChildHook) {
   static ArrowArray original;
   static int hooked = 0;
   hooked = 0;
@@ -201,7 +201,7 @@ TEST(ArrayBuilder, AHookInAChildThatStaysIsRun) {
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(ArrayBuilder, ABuilderThatIsDroppedDestroysTheObject) {
+TEST(ArrayBuilder, DroppedBuilderDestroysObject) {
   int destroyed = 0;
   {
     auto builder = build_array({.arrays = 1, .buffers = 1}, Columns(&destroyed)).value();
@@ -212,7 +212,7 @@ TEST(ArrayBuilder, ABuilderThatIsDroppedDestroysTheObject) {
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(ArrayBuilder, ABuilderContinuesAfterAMove) {
+TEST(ArrayBuilder, ContinuesAfterMove) {
   int destroyed = 0;
   auto builder = build_array({.arrays = 1, .buffers = 2}, Columns(&destroyed)).value();
   builder.set(builder.root(), {.length = 1}, {nullptr});
@@ -237,7 +237,7 @@ std::string refusal(Requests requests) {
   return array.error().message().substr(prefix.size());
 }
 
-TEST(ArrayBuilder, MoreThanTheCapacityIsRefused) {
+TEST(ArrayBuilder, RejectsExceededCapacity) {
   EXPECT_EQ(refusal([](auto&, ArrowArray&) {}), "");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               EXPECT_TRUE(builder.add_children(root, 3).empty());
@@ -260,7 +260,7 @@ TEST(ArrayBuilder, MoreThanTheCapacityIsRefused) {
 
 // After a refused add_children its result may be used: setting a child, or adding children or a
 // dictionary to it, has no effect.
-TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
+TEST(ArrayBuilder, SetsRejectedChildrenWithoutEffect) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               const AddedChildren children = builder.add_children(root, 3);
               for (const size_t i : {0U, 1U, 2U}) {
@@ -275,7 +275,7 @@ TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
             "capacity.arrays is too small: expected at least 3, got 2");
 }
 
-TEST(ArrayBuilder, AChildThatDoesNotExistIsRefused) {
+TEST(ArrayBuilder, RejectsMissingChild) {
   const char* const kNotThere =
       "no such child or dictionary: expected an index in range, of a request that succeeded";
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
@@ -298,7 +298,7 @@ TEST(ArrayBuilder, AChildThatDoesNotExistIsRefused) {
             kNotThere);
 }
 
-TEST(ArrayBuilder, RequestsInTheWrongOrderAreRefused) {
+TEST(ArrayBuilder, RejectsCallsInWrongOrder) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.set(root, {}, {}); }),
             "array set twice, or not added: expected one call for each added array");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
@@ -329,7 +329,7 @@ TEST(ArrayBuilder, RequestsInTheWrongOrderAreRefused) {
             "array added and not set: expected every array to be set");
 }
 
-TEST(ArrayBuilder, TheFirstErrorCountsAndNothingHappensAfterIt) {
+TEST(ArrayBuilder, ReportsFirstErrorAndIgnoresLaterCalls) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               builder.add_children(root, -1);
               EXPECT_TRUE(builder.add_children(root, 1).empty());
@@ -340,7 +340,7 @@ TEST(ArrayBuilder, TheFirstErrorCountsAndNothingHappensAfterIt) {
             "number of children is negative: expected 0 or more");
 }
 
-TEST(ArrayBuilder, AnErrorLeavesTheObjectToTheBuilder) {
+TEST(ArrayBuilder, FailedFinishKeepsObject) {
   int destroyed = 0;
   {
     auto builder = build_array({}, Columns(&destroyed)).value();
@@ -358,7 +358,7 @@ TEST(ArrayBuilder, AnErrorLeavesTheObjectToTheBuilder) {
 
 // --- Without children ---
 
-TEST(MakeDeviceArray, OneAllocationWithTheObjectInIt) {
+TEST(MakeDeviceArray, AllocatesOnceForArrayAndObject) {
   int destroyed = 0;
   const int64_t value = 7;
   Columns columns(&destroyed, 0);
@@ -383,7 +383,7 @@ TEST(MakeDeviceArray, OneAllocationWithTheObjectInIt) {
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(MakeDeviceArray, OnTheCpu) {
+TEST(MakeDeviceArray, MakesCpuArray) {
   const int64_t value = 7;
   const DeviceArray array =
       make_cpu_array({.length = 1}, {nullptr, &value}, std::make_unique<int>(0)).value();
@@ -394,7 +394,7 @@ TEST(MakeDeviceArray, OnTheCpu) {
   EXPECT_EQ(code_of(make_cpu_array({.length = -1}, {}, std::make_unique<int>(0))), EINVAL);
 }
 
-TEST(MakeDeviceArray, WhatIsWrongIsRefused) {
+TEST(MakeDeviceArray, RejectsBadArguments) {
   int event = 0;
   const auto message = [](ArrayValues values, void* sync_event) {
     return make_device_array(values, {}, std::make_unique<int>(0), ARROW_DEVICE_CPU, -1, sync_event)
@@ -409,7 +409,7 @@ TEST(MakeDeviceArray, WhatIsWrongIsRefused) {
       "array builder: sync_event not NULL: expected NULL, because the device type has no event");
 }
 
-TEST(MakeDeviceArray, MemoryRunsOut) {
+TEST(MakeDeviceArray, AllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     int destroyed = 0;
     {
@@ -426,7 +426,7 @@ TEST(MakeDeviceArray, MemoryRunsOut) {
 }
 
 // Strings, binary values, lists and maps: the second buffer has length + 1 offsets.
-TEST(ArrayBuilder, AnEmptyArrayHasOneZeroOffset) {
+TEST(ArrayBuilder, EmptyArrayHasOneZeroOffset) {
   const auto make = [](ArrayValues values) {
     auto builder = build_array({.arrays = 1, .buffers = 4}, 0).value();
     builder.set(builder.root(), values, {nullptr});
@@ -455,7 +455,7 @@ TEST(ArrayBuilder, AnEmptyArrayHasOneZeroOffset) {
   EXPECT_EQ(flat_cuda->array.buffers[1], nullptr);
 }
 
-TEST(ArrayBuilder, ImpossibleCapacitiesAreErrors) {
+TEST(ArrayBuilder, RejectsImpossibleCapacities) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const auto code = [](int64_t arrays, int64_t buffers) {
     return code_of(build_array({arrays, buffers}, std::make_unique<int>(0)));
@@ -467,7 +467,7 @@ TEST(ArrayBuilder, ImpossibleCapacitiesAreErrors) {
   EXPECT_EQ(code(kMost / 400, kMost / 40), ENOMEM);
 }
 
-TEST(ArrayBuilder, MemoryRunsOut) {
+TEST(ArrayBuilder, AllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     int destroyed = 0;
     {
@@ -482,7 +482,7 @@ TEST(ArrayBuilder, MemoryRunsOut) {
   EXPECT_EQ(failed, 1);
 }
 
-TEST(ArrayBuilder, MemoryRunsOutForTheWords) {
+TEST(ArrayBuilder, AllocationFailureInErrorTextReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     auto builder = build_array({}, std::make_unique<int>(0)).value();
     builder.set(builder.root(), {}, {nullptr});
@@ -536,7 +536,7 @@ TEST(Rules, release_walks_children) {
   EXPECT_EQ(other->release, nullptr);
 }
 
-TEST(ArrayBuilder, ReleaseMarksTheStruct) {
+TEST(ArrayBuilder, ReleaseMarksStruct) {
   int destroyed = 0;
   DeviceArray batch = make_batch(Columns(&destroyed)).value();
   ArrowDeviceArray raw;

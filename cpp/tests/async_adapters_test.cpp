@@ -40,7 +40,7 @@ struct Pipe {
   AsyncReader reader;
 };
 
-TEST(AsyncAdapters, stream_to_async_to_stream) {
+TEST(AsyncAdapters, RoundTripsStreamThroughAsync) {
   Ledger ledger;
   for (const std::int64_t window : {1, 2, 3, 64}) {
     for (const int batches : {0, 1, 3, 100}) {
@@ -61,7 +61,7 @@ TEST(AsyncAdapters, stream_to_async_to_stream) {
 }
 
 // Relays a foreign producer's stream.
-TEST(AsyncAdapters, a_record_batch_with_nulls_is_relayed) {
+TEST(AsyncAdapters, RelaysRecordBatchWithNulls) {
   Script script{.steps{{}}};
   {
     DeviceArrayStream stream = foreign_stream<ArrowDeviceArrayStream>(script);
@@ -83,7 +83,7 @@ TEST(AsyncAdapters, a_record_batch_with_nulls_is_relayed) {
   expect_clean(script);
 }
 
-TEST(AsyncAdapters, batches_outlive_the_stream) {
+TEST(AsyncAdapters, BatchesOutliveStream) {
   Ledger ledger;
   DeviceArray kept;
   {
@@ -96,7 +96,7 @@ TEST(AsyncAdapters, batches_outlive_the_stream) {
   EXPECT_EQ(ledger.live(), 0);
 }
 
-TEST(AsyncAdapters, an_error_keeps_code_and_text) {
+TEST(AsyncAdapters, KeepsErrorCodeAndText) {
   Ledger ledger;
   {
     Pipe pipe(a_stream(ledger, 0, ENOSPC));
@@ -109,7 +109,7 @@ TEST(AsyncAdapters, an_error_keeps_code_and_text) {
   EXPECT_EQ(ledger.live(), 0);
 }
 
-TEST(AsyncAdapters, an_error_instead_of_the_schema) {
+TEST(AsyncAdapters, ReportsErrorBeforeSchema) {
   Result<AsyncReader> reader = AsyncReader::create();
   RunQueue queue;
   {
@@ -123,7 +123,7 @@ TEST(AsyncAdapters, an_error_instead_of_the_schema) {
   EXPECT_EQ(stream.error().message(), "not for you");
 }
 
-TEST(AsyncAdapters, a_stream_whose_schema_fails_leaves_the_handler_alone) {
+TEST(AsyncAdapters, SchemaErrorLeavesHandlerUnchanged) {
   ArrowDeviceArrayStream broken{};
   broken.device_type = ARROW_DEVICE_CPU;
   broken.get_schema = [](ArrowDeviceArrayStream*, ArrowSchema*) { return EPERM; };
@@ -138,7 +138,7 @@ TEST(AsyncAdapters, a_stream_whose_schema_fails_leaves_the_handler_alone) {
   EXPECT_EQ(peer.log, Log{});
 }
 
-TEST(AsyncAdapters, reading_is_what_asks) {
+TEST(AsyncAdapters, CreateRequestsOneWindow) {
   PeerProducer peer;
   Result<AsyncReader> reader = AsyncReader::create(4);
   peer.handler = reader->handler();
@@ -150,7 +150,7 @@ TEST(AsyncAdapters, reading_is_what_asks) {
   peer.release();
 }
 
-TEST(AsyncAdapters, reading_asks_by_half_windows) {
+TEST(AsyncAdapters, ReadingRequestsHalfWindows) {
   PeerProducer peer;
   Result<AsyncReader> made = AsyncReader::create(4);
   peer.handler = made->handler();
@@ -169,7 +169,7 @@ TEST(AsyncAdapters, reading_asks_by_half_windows) {
   EXPECT_EQ(peer.ledger.live(), 0);
 }
 
-TEST(AsyncAdapters, every_allocation_fails_once) {
+TEST(AsyncAdapters, SurvivesAllocationFailures) {
   Ledger ledger;
   const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
     const int code = inject([&] {

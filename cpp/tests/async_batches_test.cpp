@@ -35,7 +35,7 @@ void expect_says(const std::string& message, const std::string& part) {
 
 // --- The library's producer ---
 
-TEST(AsyncBatches, a_released_schema_is_refused_and_may_be_given_again) {
+TEST(AsyncBatches, RejectsReleasedSchemaAndAcceptsAnother) {
   ProducerBench bench;
   Schema schema = a_schema(bench.ledger);
   Schema(schema.get()).release();
@@ -49,7 +49,7 @@ TEST(AsyncBatches, a_released_schema_is_refused_and_may_be_given_again) {
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task"}));
 }
 
-TEST(AsyncBatches, a_released_batch_is_refused_and_the_stream_continues) {
+TEST(AsyncBatches, RejectsReleasedBatchAndContinues) {
   ProducerBench bench;
   bench.deliver(2, 0);
   const Status pushed = bench.producer.push(moved_from(bench.ledger));
@@ -65,7 +65,7 @@ TEST(AsyncBatches, a_released_batch_is_refused_and_the_stream_continues) {
 }
 
 // A `make` that reports success but has moved its batch away.
-TEST(AsyncBatches, a_batch_that_is_made_released_fails_the_extraction) {
+TEST(AsyncBatches, MadeReleasedBatchFailsExtraction) {
   ProducerBench bench;
   bench.deliver(1, 0);
   (void)bench.producer.push_made([&](ArrowDeviceArray* out) -> Status {
@@ -82,7 +82,7 @@ TEST(AsyncBatches, a_batch_that_is_made_released_fails_the_extraction) {
 }
 
 // A consumer need not zero the struct and checks only release.
-TEST(AsyncBatches, an_extraction_that_fails_leaves_a_released_array) {
+TEST(AsyncBatches, FailedExtractionLeavesReleasedArray) {
   ProducerBench bench;
   bench.deliver(1, 0);
   (void)bench.producer.push_made([](ArrowDeviceArray*) -> Status { return Error(EIO, "gone"); });
@@ -96,7 +96,7 @@ TEST(AsyncBatches, an_extraction_that_fails_leaves_a_released_array) {
   bench.queue.run_ready();
 }
 
-TEST(AsyncBatches, nothing_is_pushed_after_the_end) {
+TEST(AsyncBatches, RejectsPushAfterEnd) {
   ProducerBench bench;
   bench.deliver(2, 1);
   EXPECT_TRUE(bench.producer.end().ok());
@@ -127,7 +127,7 @@ struct Numbers final : AsyncSource {
 };
 
 // Reuses the memory of extracted tasks and leaves that of the others alone.
-TEST(AsyncBatches, tasks_may_be_extracted_in_any_order) {
+TEST(AsyncBatches, ExtractsTasksInAnyOrder) {
   for (const bool inside : {false, true}) {
     auto source = std::make_shared<Numbers>();
     ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
@@ -171,7 +171,7 @@ struct OtherThreadFirst final : AsyncSource {
   bool given = false;
 };
 
-TEST(AsyncBatches, a_push_inside_on_demand_follows_earlier_ones) {
+TEST(AsyncBatches, PushInOnDemandFollowsEarlierPushes) {
   auto source = std::make_shared<OtherThreadFirst>();
   ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
   source->bench = &bench;
@@ -199,7 +199,7 @@ struct OtherShape final : AsyncSource {
   std::string refusal;
 };
 
-TEST(AsyncBatches, a_push_inside_on_demand_is_compared_with_the_schema) {
+TEST(AsyncBatches, PushInOnDemandComparesSchema) {
   auto source = std::make_shared<OtherShape>();
   ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
   source->bench = &bench;
@@ -210,7 +210,7 @@ TEST(AsyncBatches, a_push_inside_on_demand_is_compared_with_the_schema) {
 }
 
 // The job frees its undelivered batches before release, whatever the executor does in between.
-TEST(AsyncBatches, what_is_not_delivered_is_freed_before_release) {
+TEST(AsyncBatches, FreesUndeliveredBatchesBeforeRelease) {
   for (const bool inside : {false, true}) {
     ProducerBench bench;
     bench.peer.inside = [&](const std::string& call) {
@@ -305,7 +305,7 @@ TEST(Rules, async_producer_one_device_type) {
 }
 
 // The first task allocates between the check of the state and the insertion into the queue.
-TEST(AsyncBatches, a_task_that_is_queued_while_the_stream_is_cancelled_is_dropped) {
+TEST(AsyncBatches, DropsTaskQueuedDuringCancel) {
   ConsumerBench bench;
   bench.receive(2, 0);
   bool cancelled = false;
@@ -330,7 +330,7 @@ TEST(AsyncBatches, a_task_that_is_queued_while_the_stream_is_cancelled_is_droppe
 }
 
 // The end was reported, so there is no cancel, and the other tasks can still be extracted.
-TEST(AsyncBatches, a_wrong_batch_after_the_end_is_lost_alone) {
+TEST(AsyncBatches, WrongBatchAfterEndKeepsOtherTasks) {
   for (const Wrong& wrong : wrong_batches()) {
     for (const bool released : {false, true}) {
       SCOPED_TRACE(wrong.says);

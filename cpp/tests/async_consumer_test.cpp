@@ -26,7 +26,7 @@ TEST(Rules, async_task_null_drops) {
   bench.peer.release();
 }
 
-TEST(AsyncConsumer, what_is_kept_over_the_release_can_be_dropped) {
+TEST(AsyncConsumer, DropsTasksKeptAfterRelease) {
   ConsumerBench bench;
   bench.receive(2, 2);
   bench.peer.end();
@@ -38,7 +38,7 @@ TEST(AsyncConsumer, what_is_kept_over_the_release_can_be_dropped) {
   EXPECT_EQ(bench.peer.ledger.live(), 1);
 }
 
-TEST(AsyncConsumer, what_is_kept_over_the_release_ends_with_a_cancel) {
+TEST(AsyncConsumer, CancelDropsTasksKeptAfterRelease) {
   ConsumerBench bench;
   bench.receive(2, 2);
   bench.peer.end();
@@ -49,7 +49,7 @@ TEST(AsyncConsumer, what_is_kept_over_the_release_ends_with_a_cancel) {
 }
 
 // These are not errno values, but the producer's codes must stay readable.
-TEST(AsyncConsumer, keeps_a_foreign_code_readable) {
+TEST(AsyncConsumer, ReportsNonErrnoCodeInMessage) {
   for (const int code : {0, -1, -4711, std::numeric_limits<int>::min()}) {
     const std::string said = "(code " + std::to_string(code) + ")";
     ConsumerBench bench;
@@ -77,7 +77,7 @@ TEST(AsyncConsumer, keeps_a_foreign_code_readable) {
   positive.peer.release();
 }
 
-TEST(AsyncConsumer, a_partial_fill_that_failed_is_left_alone) {
+TEST(AsyncConsumer, DoesNotReleaseFailedPartialExtraction) {
   ConsumerBench bench;
   bench.receive(1, 0);
   ArrowAsyncTask task{[](ArrowAsyncTask*, ArrowDeviceArray* out) {
@@ -90,7 +90,7 @@ TEST(AsyncConsumer, a_partial_fill_that_failed_is_left_alone) {
   bench.peer.release();
 }
 
-TEST(AsyncConsumer, loses_nothing_when_release_follows_the_end_at_once) {
+TEST(AsyncConsumer, DeliversAllBatchesBeforeImmediateRelease) {
   for (int round = 0; round < 300; ++round) {
     ConsumerBench bench;
     bench.receive(8, 8);
@@ -109,7 +109,7 @@ TEST(AsyncConsumer, loses_nothing_when_release_follows_the_end_at_once) {
 }
 
 // A producer may be destroyed with its last task, as libarrow's is.
-TEST(AsyncConsumer, asks_for_more_before_it_extracts) {
+TEST(AsyncConsumer, RequestsBeforeExtracting) {
   ConsumerBench bench;
   bench.receive(2, 2);
   bench.peer.log.clear();
@@ -127,7 +127,7 @@ TEST(AsyncConsumer, asks_for_more_before_it_extracts) {
 }
 
 // A producer may send all requested tasks, the end and release inside request.
-TEST(AsyncConsumer, extracts_nothing_after_a_release_inside_request) {
+TEST(AsyncConsumer, ExtractsBeforeReleaseInsideRequest) {
   ConsumerBench bench;
   bench.receive(1, 1);
   bench.peer.log.clear();
@@ -143,7 +143,7 @@ TEST(AsyncConsumer, extracts_nothing_after_a_release_inside_request) {
 }
 
 // A producer may be destroyed with its last task, as libarrow's is.
-TEST(AsyncConsumer, extracts_nothing_in_release_while_a_request_runs) {
+TEST(AsyncConsumer, DoesNotExtractInReleaseDuringRequest) {
   ConsumerBench bench;
   bench.receive(1, 1);
   bench.peer.log.clear();
@@ -166,7 +166,7 @@ TEST(AsyncConsumer, extracts_nothing_in_release_while_a_request_runs) {
   EXPECT_TRUE(bench.consumer.take()->ok());
 }
 
-TEST(AsyncConsumer, every_allocation_fails_once) {
+TEST(AsyncConsumer, SurvivesAllocationFailures) {
   PeerProducer peer;
   peer.log.reserve(99);
   const std::string block = a_block();
@@ -198,7 +198,7 @@ TEST(AsyncConsumer, every_allocation_fails_once) {
   EXPECT_GE(failed, 4) << "stream, metadata, queue, what is kept";
 }
 
-TEST(AsyncConsumer, that_was_moved_from_is_an_error) {
+TEST(AsyncConsumer, MovedFromConsumerReturnsError) {
   ConsumerBench bench;
   AsyncConsumer moved = std::move(bench.consumer);
   AsyncConsumer& gone = bench.consumer;  // NOLINT(bugprone-use-after-move): what is tested

@@ -25,7 +25,7 @@ TEST(Rules, async_next_only_release_after_failure) {
 }
 
 // The consumer would receive it as the type of every batch.
-TEST(AsyncProducerTest, RefusesADeviceTypeThatIsNotSet) {
+TEST(AsyncProducer, StartRejectsUnsetDeviceType) {
   RunQueue queue;
   PeerHandler peer;
   EXPECT_EQ(code_of(AsyncProducer::start(&peer.raw, queue, {0, {}, nullptr})), EINVAL);
@@ -84,7 +84,7 @@ TEST(Rules, async_producer_freed_by_producer) {
   EXPECT_EQ(live_allocations(), before);
 }
 
-TEST(AsyncProducer, demand_is_never_below_zero) {
+TEST(AsyncProducer, DemandIsNeverNegative) {
   ProducerBench bench;
   bench.deliver(1, 0);
   EXPECT_EQ(bench.producer.demand(), 1);
@@ -96,7 +96,7 @@ TEST(AsyncProducer, demand_is_never_below_zero) {
   bench.queue.run_ready();
 }
 
-TEST(AsyncProducer, there_is_no_demand_behind_the_end) {
+TEST(AsyncProducer, DemandIsZeroAfterEnd) {
   ProducerBench bench;
   bench.deliver(2, 0);
   EXPECT_EQ(bench.producer.demand(), 2);
@@ -106,7 +106,7 @@ TEST(AsyncProducer, there_is_no_demand_behind_the_end) {
 }
 
 // Inside on_next_task the task itself still exists.
-TEST(AsyncProducer, what_makes_a_batch_is_gone_when_it_is_extracted) {
+TEST(AsyncProducer, ExtractionDestroysBatchFactory) {
   ProducerBench bench;
   std::weak_ptr<int> held;
   bench.peer.inside = [&](const std::string& name) {
@@ -123,7 +123,7 @@ TEST(AsyncProducer, what_makes_a_batch_is_gone_when_it_is_extracted) {
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task"}));
 }
 
-TEST(AsyncProducer, a_batch_has_the_children_of_the_schema) {
+TEST(AsyncProducer, RejectsBatchWithOtherChildCount) {
   ProducerBench bench;
   ArrowSchema column{};
   ArrowSchema* columns[] = {&column};
@@ -179,7 +179,7 @@ TEST(Rules, async_request_refused_when_not_positive) {
   }
 }
 
-TEST(AsyncProducer, notifies_its_source) {
+TEST(AsyncProducer, NotifiesSource) {
   struct Source final : AsyncSource {
     // NOLINTBEGIN(bugprone-exception-escape): the test may terminate if memory runs out
     void on_demand(std::int64_t n) noexcept override {
@@ -200,7 +200,7 @@ TEST(AsyncProducer, notifies_its_source) {
   EXPECT_EQ(source->log, (Log{"demand 3", "demand 2", "stop", "release"}));
 }
 
-TEST(AsyncProducer, every_allocation_fails_once) {
+TEST(AsyncProducer, SurvivesAllocationFailures) {
   Ledger ledger;
   const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
     PeerHandler peer;
@@ -227,7 +227,7 @@ TEST(AsyncProducer, every_allocation_fails_once) {
   EXPECT_EQ(failed, 3) << "the stream, and one for each task";
 }
 
-TEST(AsyncProducer, that_was_moved_from_is_an_error_and_leaks_nothing) {
+TEST(AsyncProducer, MovedFromProducerReturnsErrorWithoutLeak) {
   ProducerBench bench;
   AsyncProducer moved = std::move(bench.producer);
   AsyncProducer& gone = bench.producer;  // NOLINT(bugprone-use-after-move): what is tested

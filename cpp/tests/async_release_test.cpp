@@ -109,21 +109,21 @@ void free_after_release(const std::function<void(AsyncConsumer&)>& call,
   application.join();
 }
 
-TEST(AsyncRelease, waits_for_a_request) {
+TEST(AsyncRelease, WaitsForRequest) {
   free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.request(1).ok()); });
 }
 
-TEST(AsyncRelease, waits_for_a_cancel) {
+TEST(AsyncRelease, WaitsForCancel) {
   free_after_release([](AsyncConsumer& consumer) { consumer.cancel(); });
 }
 
-TEST(AsyncRelease, inside_an_extraction_waits_for_a_request_of_another_thread) {
+TEST(AsyncRelease, InsideExtractionWaitsForOtherThreadsRequest) {
   free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.request(1).ok()); },
                      &release_inside);
 }
 
 // The listener's last action may be to destroy all its objects.
-TEST(AsyncRelease, inside_an_extraction_may_destroy_the_consumer) {
+TEST(AsyncRelease, InsideExtractionDestroysConsumer) {
   ArrowAsyncProducer producer{};
   producer.device_type = ARROW_DEVICE_CPU;
   producer.request = [](ArrowAsyncProducer*, std::int64_t) {};
@@ -159,7 +159,7 @@ struct SlowTask {
 
 // Erratum async-release-inside: release does not wait for the other extraction, which keeps the
 // stream alive.
-TEST(AsyncRelease, inside_an_extraction_leaves_the_stream_to_that_of_another_thread) {
+TEST(AsyncRelease, InsideExtractionIgnoresOtherThreadsExtraction) {
   ConsumerBench bench;
   std::optional<AsyncConsumer> consumer = std::move(bench.consumer);
   bench.receive(0, 0);
@@ -180,7 +180,7 @@ TEST(AsyncRelease, inside_an_extraction_leaves_the_stream_to_that_of_another_thr
 
 // Here release and request would deadlock. on_release_waits is called before the wait so that the
 // application can resolve it.
-TEST(AsyncRelease, under_a_lock_that_a_request_needs_says_so_before_it_waits) {
+TEST(AsyncRelease, UnderRequestLockCallsListenerBeforeWait) {
   ConsumerBench bench;
   bench.receive(1, 0);
   std::mutex lock;
@@ -260,7 +260,7 @@ struct LockingProducer {
 };
 
 // Calls made inside a listener function have returned when release begins, so it never waits.
-TEST(AsyncRelease, under_a_lock_is_harmless_when_the_application_calls_from_inside) {
+TEST(AsyncRelease, UnderLockDoesNotWaitForCallsInListener) {
   for (const int cancel_after : {0, 1, 2, 99}) {
     Ledger ledger;
     auto listener = std::make_shared<LoggingListener>();

@@ -58,7 +58,7 @@ TEST(Rules, async_next_same_schema) {
   }
 }
 
-TEST(SameSchema, when_made_late) {
+TEST(SameSchema, RejectsOtherSchemaFromFactory) {
   for (const auto make : kOtherBatches) {
     ProducerBench bench;
     bench.deliver(1, 0);
@@ -76,7 +76,7 @@ TEST(SameSchema, when_made_late) {
   }
 }
 
-TEST(SameSchema, of_a_peer) {
+TEST(SameSchema, RejectsOtherSchemaFromPeer) {
   for (const auto make : kOtherBatches) {
     for (const bool released : {false, true}) {
       static DeviceArray (*made)(Ledger&);
@@ -103,7 +103,7 @@ TEST(SameSchema, of_a_peer) {
 }
 
 /// A batch whose only fault is its number of buffers; only strict mode refuses it.
-TEST(SameSchema, strict_compares_every_part) {
+TEST(SameSchema, StrictComparesWholeTree) {
   for (const bool strict : {false, true}) {
     PeerProducer peer;
     auto listener = std::make_shared<LoggingListener>();
@@ -125,7 +125,7 @@ TEST(SameSchema, strict_compares_every_part) {
   }
 }
 
-TEST(SameSchema, strict_accepts_what_fits) {
+TEST(SameSchema, StrictAcceptsMatchingBatch) {
   PeerProducer peer;
   auto listener = std::make_shared<LoggingListener>();
   auto consumer = AsyncConsumer::create(listener, {.strict = true}).value();
@@ -148,7 +148,7 @@ TEST(SameSchema, strict_accepts_what_fits) {
   peer.release();
 }
 
-TEST(SameSchema, strict_refuses_a_malformed_schema) {
+TEST(SameSchema, StrictRejectsMalformedSchema) {
   for (const bool strict : {false, true}) {
     Ledger ledger;
     PeerProducer peer;

@@ -286,7 +286,7 @@ void run_stream(std::uint64_t number, Executor& executor, Totals& totals) {
   EXPECT_EQ(ledger.live(), 0) << "everything is released, once";
 }
 
-TEST(AsyncStress, streams_end_as_they_should) {
+TEST(AsyncStress, StreamsEndAsPlanned) {
   constexpr int kLanes = 4;
   constexpr std::size_t kWorkers = 2;
   const std::int64_t wanted = streams_wanted();
@@ -352,7 +352,7 @@ class ManySources final : public AsyncSource {
 };
 
 // Batches pushed inside on_demand take a different code path than those pushed by other threads.
-TEST(AsyncStress, batches_of_each_source_come_in_its_order) {
+TEST(AsyncStress, KeepsBatchOrderPerSource) {
   constexpr int kRounds = 20;
   auto worker = WorkerThread::start().value();
   for (int round = 0; round < kRounds; ++round) {

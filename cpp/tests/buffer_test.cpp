@@ -40,7 +40,7 @@ std::vector<T> all(const Result<std::span<const T>>& values) {
 
 std::string message(const auto& result) { return result ? "" : result.error().message(); }
 
-TEST(Buffer, OffsetAndLength) {
+TEST(Buffer, AppliesOffsetAndLength) {
   const DeviceArray array = array_of({.length = 3, .offset = 2}, {nullptr, kValues.data()});
   EXPECT_EQ(all(buffer<std::int32_t>(array, 1)), (std::vector<std::int32_t>{3, 4, 5}));
   EXPECT_EQ(all(buffer<std::int32_t>(array, 1, 4)), (std::vector<std::int32_t>{3, 4, 5, 6}));
@@ -50,12 +50,12 @@ TEST(Buffer, OffsetAndLength) {
   EXPECT_EQ(all(buffer<std::int32_t>(Array(&raw), 1)), (std::vector<std::int32_t>{3, 4, 5}));
 }
 
-TEST(Buffer, NothingIsReadOfAnEmptyArray) {
+TEST(Buffer, EmptyArrayReturnsEmptySpan) {
   const DeviceArray array = array_of({}, {nullptr, nullptr});
   EXPECT_TRUE(buffer<std::int64_t>(array, 1)->empty());
 }
 
-TEST(Buffer, DevicesThatTheHostCannotReadAreRefused) {
+TEST(Buffer, RejectsDeviceMemory) {
   for (const DeviceInfo& device : kDevices) {
     const DeviceArray array =
         array_of({.length = 1, .null_count = 1}, {kBits, kValues.data()}, device.value);
@@ -69,7 +69,7 @@ TEST(Buffer, DevicesThatTheHostCannotReadAreRefused) {
             "cuda_managed, got unknown(9999)");
 }
 
-TEST(Buffer, WhatIsNotThereIsRefused) {
+TEST(Buffer, RejectsMissingBuffer) {
   const DeviceArray array = array_of({.length = 3}, {nullptr, kValues.data()});
   for (const int64_t index : {int64_t{-1}, int64_t{2}, kMost}) {
     EXPECT_EQ(code_of(buffer<std::int32_t>(array, index)), EINVAL) << index;
@@ -85,7 +85,7 @@ TEST(Buffer, WhatIsNotThereIsRefused) {
   EXPECT_EQ(code_of(buffer<std::int32_t>(listless, 1)), EINVAL);
 }
 
-TEST(Buffer, AlignmentIsChecked) {
+TEST(Buffer, RejectsMisalignedBuffer) {
   const auto* odd = reinterpret_cast<const char*>(kValues.data()) + 2;
   const DeviceArray array = array_of({.length = 2}, {nullptr, odd});
   EXPECT_EQ(code_of(buffer<std::int16_t>(array, 1)), 0);
@@ -93,7 +93,7 @@ TEST(Buffer, AlignmentIsChecked) {
             "buffer: not aligned: expected a multiple of 4");
 }
 
-TEST(Buffer, NumbersOutOfRangeAreRefused) {
+TEST(Buffer, RejectsNumbersOutOfRange) {
   for (const auto& [length, offset, count] :
        std::initializer_list<std::array<int64_t, 3>>{{-1, 0, 1},
                                                      {1, -1, 1},
@@ -109,7 +109,7 @@ TEST(Buffer, NumbersOutOfRangeAreRefused) {
   }
 }
 
-TEST(Validity, OfABitmapWithAnOffset) {
+TEST(Validity, AppliesBitmapOffset) {
   const DeviceArray array = array_of({.length = 7, .null_count = 3, .offset = 2}, {kBits});
   const Validity valid = validity(array).value();
   ASSERT_EQ(valid.size(), 7);
@@ -118,7 +118,7 @@ TEST(Validity, OfABitmapWithAnOffset) {
   EXPECT_EQ(text, "1011010");
 }
 
-TEST(Validity, WithoutNullsEverythingIsValid) {
+TEST(Validity, AllValidWithoutNulls) {
   for (const ArrayValues values : {ArrayValues{.length = 9}, {.length = 9, .null_count = -1}}) {
     const Validity valid = validity(array_of(values, {nullptr})).value();
     for (int64_t i = 0; i < valid.size(); ++i) EXPECT_TRUE(valid[i]);
@@ -127,12 +127,12 @@ TEST(Validity, WithoutNullsEverythingIsValid) {
   EXPECT_FALSE(validity(array_of({.length = 9, .null_count = -1}, {kBits})).value()[3]);
 }
 
-TEST(Validity, NullsWithoutABitmapAreRefused) {
+TEST(Validity, RejectsNullsWithoutBitmap) {
   EXPECT_EQ(message(validity(array_of({.length = 3, .null_count = 2}, {nullptr}))),
             "buffer: no validity bitmap: expected one, got NULL and a null_count of 2");
 }
 
-TEST(Buffer, MemoryRunsOutForTheText) {
+TEST(Buffer, AllocationFailureInErrorTextReturnsEnomem) {
   const DeviceArray array = array_of({.length = 3}, {nullptr}, ARROW_DEVICE_CUDA);
   const int64_t failed = testing::fail_each_allocation([&](testing::Injection& inject) {
     const auto values = inject([&] { return buffer<std::int32_t>(array, 1); });

@@ -142,7 +142,7 @@ SchemaNode batch_of(SchemaNode inner) {
   return {.format = "+s", .children = {kInt, std::move(inner)}};
 }
 
-TEST(CheckArray, NothingIsWrongWithAnyType) {
+TEST(CheckArray, AcceptsEveryType) {
   for (const SchemaNode& node : every_type()) {
     for (const int64_t variadic : {0, 1, 3}) {
       const Pair pair(node, variadic);
@@ -152,7 +152,7 @@ TEST(CheckArray, NothingIsWrongWithAnyType) {
 }
 
 // The offsets, lengths and NULL buffers of an empty array.
-TEST(CheckArray, AnEmptyArrayMayHaveNullBuffers) {
+TEST(CheckArray, AcceptsNullBuffersInEmptyArray) {
   for (const SchemaNode& node : every_type()) {
     Pair pair(node);
     const auto empty = [](auto& self, ArrowArray& array) -> void {
@@ -166,7 +166,7 @@ TEST(CheckArray, AnEmptyArrayMayHaveNullBuffers) {
   }
 }
 
-TEST(CheckArray, NothingIsAllocatedWhenNothingIsWrong) {
+TEST(CheckArray, DoesNotAllocateForValidArray) {
   const Pair pair(batch_of({.format = "+s", .children = every_type()}));
   const int64_t before = testing::allocations();
   EXPECT_TRUE(check_array(*pair.schema, *pair.array).value().empty());
@@ -174,7 +174,7 @@ TEST(CheckArray, NothingIsAllocatedWhenNothingIsWrong) {
   EXPECT_EQ(testing::allocations(), before);
 }
 
-TEST(CheckArray, NumbersOutOfRange) {
+TEST(CheckArray, RejectsNumbersOutOfRange) {
   const auto faults = [](int64_t length, int64_t offset, int64_t null_count) {
     Pair pair(kInt);
     pair.root().length = length;
@@ -195,7 +195,7 @@ TEST(CheckArray, NumbersOutOfRange) {
             "array: array.length-set\narray: array.offset-not-negative\n");
 }
 
-TEST(CheckArray, NumbersOfBuffers) {
+TEST(CheckArray, RejectsWrongBufferCounts) {
   for (const SchemaNode& node : every_type()) {
     Pair pair(node);
     const int64_t right = pair.root().n_buffers;
@@ -210,7 +210,7 @@ TEST(CheckArray, NumbersOfBuffers) {
   }
 }
 
-TEST(CheckArray, NullBuffers) {
+TEST(CheckArray, RejectsNullBuffers) {
   constexpr std::string_view kFault = "array: array.buffers-null-only-when\n";
   const auto faults = [](const char* format, int64_t index, int64_t null_count = 0,
                          int64_t variadic = 0) {
@@ -246,7 +246,7 @@ TEST(CheckArray, NullBuffers) {
   EXPECT_EQ(list.faults(), "array: array.buffers-count\n");
 }
 
-TEST(CheckArray, ChildrenThatAreNotThere) {
+TEST(CheckArray, RejectsMissingChildren) {
   const auto faults = [](const auto& spoil) {
     Pair pair(batch_of(batch_of({.format = "C", .dictionary = {{.format = "u"}}})));
     spoil(pair);
@@ -279,7 +279,7 @@ TEST(CheckArray, ChildrenThatAreNotThere) {
 }
 
 // A map of int32 to int32: nulls in the entries, keys and values.
-TEST(CheckArray, NullsInAMap) {
+TEST(CheckArray, RejectsNullsInMapEntriesAndKeys) {
   const auto faults = [](int64_t entries, int64_t keys, int64_t values) {
     Pair pair({.format = "+m", .children = {{.format = "+s", .children = {kInt, kInt}}}});
     pair.child(0).null_count = entries;
@@ -299,7 +299,7 @@ TEST(CheckArray, NullsInAMap) {
   EXPECT_EQ(nested.faults(), "");
 }
 
-TEST(CheckArray, NullsInRunEnds) {
+TEST(CheckArray, RejectsNullsInRunEnds) {
   const auto faults = [](int64_t parent, int64_t ends, int64_t values) {
     Pair pair({.format = "+r", .children = {{.format = "s"}, kInt}});
     pair.root().null_count = parent;
@@ -313,7 +313,7 @@ TEST(CheckArray, NullsInRunEnds) {
   EXPECT_EQ(faults(0, 1, 0), "array.children[0]: format.run-end-children\n");
 }
 
-TEST(CheckArray, NullsOfUnions) {
+TEST(CheckArray, RejectsUnionNulls) {
   for (const char* format : {"+ud:5", "+us:5"}) {
     Pair pair({.format = format, .children = {kInt}});
     pair.child(0).null_count = 2;
@@ -329,7 +329,7 @@ TEST(CheckArray, NullsOfUnions) {
   EXPECT_EQ(null.faults(), "");
 }
 
-TEST(CheckArray, NamesTheUnionLayoutBeforeArrow1) {
+TEST(CheckArray, NamesPreArrow1UnionLayout) {
   for (const auto& [format, n] : {std::pair{"+ud:5", 3}, {"+us:5", 2}}) {
     Pair pair({.format = format, .children = {kInt}});
     pair.root().n_buffers = n;
@@ -341,7 +341,7 @@ TEST(CheckArray, NamesTheUnionLayoutBeforeArrow1) {
   }
 }
 
-TEST(CheckArray, FormatsThatAreNone) {
+TEST(CheckArray, RejectsInvalidFormats) {
   const auto faults = [](const SchemaNode& node, const char* format) {
     Pair pair(node);
     ArrowSchema* schema =
@@ -360,7 +360,7 @@ TEST(CheckArray, FormatsThatAreNone) {
             "schema.children[0]: format.map-child\n");
 }
 
-TEST(CheckArray, ChildrenThatAreTooShort) {
+TEST(CheckArray, RejectsShortChildren) {
   constexpr std::string_view kFault = "array.children[0]: array.buffers-large-enough\n";
   const auto faults = [](const SchemaNode& node, int64_t length, int64_t offset = 0) {
     Pair pair(node);
@@ -389,7 +389,7 @@ TEST(CheckArray, ChildrenThatAreTooShort) {
   EXPECT_EQ(faults(runs, 4), "array.children[1]: array.buffers-large-enough\n");
 }
 
-TEST(CheckArray, EveryFindingIsListedUpToTheMaximum) {
+TEST(CheckArray, ListsFindingsUpToMaximum) {
   Pair pair({.format = "+s", .children = std::vector<SchemaNode>(100, kInt)});
   for (const int64_t i : {0, 1, 2}) pair.child(i).n_buffers = 3;
   pair.child(1).length = -1;
@@ -415,7 +415,7 @@ TEST(CheckArray, EveryFindingIsListedUpToTheMaximum) {
 }
 
 // A schema and an array that contain themselves as a child.
-TEST(CheckArray, DepthHasALimit) {
+TEST(CheckArray, LimitsDepth) {
   Pair deep({.format = "+l", .children = {kInt}});
   deep.schema->children[0] = deep.schema.get();
   deep.root().children[0] = &deep.root();
@@ -431,7 +431,7 @@ TEST(CheckArray, DepthHasALimit) {
 }
 
 // Three levels of 200 structs, each level the same struct 200 times: 8 million in total.
-TEST(CheckArray, TheNumberOfStructsHasALimit) {
+TEST(CheckArray, LimitsNumberOfStructs) {
   Pair many({.format = "+s", .children = {batch_of(batch_of({.format = "n"}))}});
   ArrowSchema* schema = many.schema.get();
   ArrowArray* array = &many.root();
@@ -452,7 +452,7 @@ TEST(CheckArray, TheNumberOfStructsHasALimit) {
   EXPECT_TRUE(found.more);
 }
 
-TEST(CheckArray, MemoryRunsOutForTheText) {
+TEST(CheckArray, AllocationFailureInErrorTextReturnsEnomem) {
   Pair pair(kInt);
   pair.root().length = -1;
   pair.schema->format = "?";
@@ -473,7 +473,7 @@ std::string difference(const SchemaNode& expected, const SchemaNode& actual) {
   return same ? "" : same.error().message();
 }
 
-TEST(VerifySameTypes, NamesTheFieldThatDiffers) {
+TEST(VerifySameTypes, NamesDifferingField) {
   const auto nested = [](SchemaNode items) {
     items.name = "items";
     return SchemaNode{.format = "+s",
@@ -498,7 +498,7 @@ TEST(VerifySameTypes, NamesTheFieldThatDiffers) {
             "field \"0\": expected format \"i\", got \"f\"");
 }
 
-TEST(VerifySameTypes, FormatsAreComparedByMeaning) {
+TEST(VerifySameTypes, ComparesFormatsByMeaning) {
   const auto of_formats = [](const char* expected, const char* got) {
     const auto schema = [](const char* format) {
       SchemaNode field{.format = format, .name = "x"};
@@ -526,7 +526,7 @@ TEST(VerifySameTypes, FormatsAreComparedByMeaning) {
   }
 }
 
-TEST(VerifySameTypes, NamesMetadataAndFlagsMayDiffer) {
+TEST(VerifySameTypes, IgnoresNamesMetadataAndFlags) {
   EXPECT_EQ(difference({.format = "+s", .children = {{.format = "i", .name = "a"}}},
                        {.format = "+s",
                         .name = "batch",
@@ -535,7 +535,7 @@ TEST(VerifySameTypes, NamesMetadataAndFlagsMayDiffer) {
             "");
 }
 
-TEST(VerifySameTypes, MalformedSchemasAreRefused) {
+TEST(VerifySameTypes, RejectsMalformedSchemas) {
   Schema whole = make_schema(batch_of(kInt)).value();
   const auto message = [&](const auto& spoil) {
     Schema schema = make_schema(batch_of(kInt)).value();
@@ -564,7 +564,7 @@ TEST(VerifySameTypes, MalformedSchemasAreRefused) {
   EXPECT_EQ(code_of(verify_same_types(*loop, *loop)), EINVAL);
 }
 
-TEST(VerifySameTypes, MemoryRunsOutForTheText) {
+TEST(VerifySameTypes, AllocationFailureInErrorTextReturnsEnomem) {
   const Schema first = make_schema(batch_of(kInt)).value();
   const Schema second = make_schema(batch_of({.format = "u"})).value();
   const int64_t failed = fail_each_allocation([&](Injection& inject) {
@@ -576,7 +576,7 @@ TEST(VerifySameTypes, MemoryRunsOutForTheText) {
 
 // --- The capacity of a builder ---
 
-TEST(CapacityFor, CountsWhatEveryTypeNeeds) {
+TEST(CapacityFor, CountsStructsAndBuffersOfEveryType) {
   for (const SchemaNode& node : every_type()) {
     for (const int64_t variadic : {0, 2}) {
       // Pair shows that the capacity suffices; this checks that it is exact.
@@ -598,7 +598,7 @@ TEST(CapacityFor, CountsWhatEveryTypeNeeds) {
   }
 }
 
-TEST(CapacityFor, RefusesASchemaThatCannotBeCounted) {
+TEST(CapacityFor, RejectsUncountableSchema) {
   const auto message = [](const auto& spoil) {
     Schema schema = make_schema(batch_of(kInt)).value();
     spoil(*schema);

@@ -114,7 +114,7 @@ TEST(CheckDataTest, ReadsUnalignedBuffers) {
   EXPECT_TRUE(verify_data(*schema, *array));
 }
 
-TEST(CheckDataTest, KnowsWhereMemoryEnds) {
+TEST(CheckDataTest, DetectsMemoryEnd) {
   const Schema schema = make_schema({.format = "i"}).value();
   const void* const last16 = reinterpret_cast<const void*>(UINTPTR_MAX - 15);
   for (const std::int64_t length : {3, 4}) {

@@ -198,7 +198,7 @@ std::vector<std::string> broken(const Dictionary& dictionary,
   return lines;
 }
 
-TEST(CudaArrayInterface, FindsWhatTheVectorsSay) {
+TEST(CudaArrayInterface, FindsBrokenRulesOfVectors) {
   std::set<std::int64_t> versions;
   for (const Vector& vector : vectors()) {
     if (vector.dictionary == nullptr) continue;
@@ -210,14 +210,14 @@ TEST(CudaArrayInterface, FindsWhatTheVectorsSay) {
   }
 }
 
-TEST(CudaArrayInterface, PassesOverOnlyWhatNoStructCanHold) {
+TEST(CudaArrayInterface, SkipsOnlyUntypedVectors) {
   EXPECT_GE(vectors().size(), 60U);
   for (const Vector& vector : vectors()) {
     EXPECT_EQ(vector.dictionary == nullptr, vector.untyped) << vector.name;
   }
 }
 
-TEST(CudaArrayInterface, WithoutARuleAVectorFails) {
+TEST(CudaArrayInterface, EachRuleIsNeededByVector) {
   for (const cai::Rule& rule : cai::kRules) {
     std::vector<cai::Rule> others;
     std::ranges::copy_if(cai::kRules, std::back_inserter(others),
@@ -277,7 +277,7 @@ std::vector<std::string> broken_by(std::span<const cai::Field> fields) {
 const std::vector<std::string> kNone;
 const std::vector<std::string> kDescrList{"cuda-array-interface.descr-list"};
 
-TEST(CudaArrayInterface, FieldsThatContainThemselves) {
+TEST(CudaArrayInterface, RejectsSelfContainingFields) {
   std::array<cai::Field, 2> tree{};
   for (cai::Field& field : tree) {
     field.fields = tree.data();
@@ -308,7 +308,7 @@ TEST(CudaArrayInterface, BoundsFields) {
   EXPECT_EQ(broken_by(std::vector<cai::Field>(4097, field)), kDescrList);
 }
 
-TEST(Typestr, IsPrintedAsItWasRead) {
+TEST(Typestr, RoundTripsText) {
   constexpr std::array<std::string_view, 12> kTexts{"|t12", "|b1",      "<i4", ">u8", "<f2", "<c16",
                                                     "<m8",  "<M8[25s]", "|O",  "|S0", "<U5", "|V2"};
   for (const std::string_view text : kTexts) {
@@ -317,7 +317,7 @@ TEST(Typestr, IsPrintedAsItWasRead) {
   }
 }
 
-TEST(Typestr, HasParts) {
+TEST(Typestr, ParsesParts) {
   constexpr std::optional<cai::Typestr> kTime = cai::parse_typestr("<M8[25s]");
   static_assert(kTime && kTime->order == cai::kLittleEndian && kTime->kind == 'M');
   static_assert(kTime->number == 8U && kTime->multiple == 25 && kTime->unit == "s");
@@ -329,7 +329,7 @@ TEST(Typestr, HasParts) {
   static_assert(!cai::find_kind('q') && cai::find_kind('f')->numeric);
 }
 
-TEST(Strides, OfAContiguousArray) {
+TEST(Strides, MatchContiguousArray) {
   constexpr std::array<std::int64_t, 3> kShape{10, 20, 30};
   const std::vector<std::int64_t> strides = cai::contiguous_strides(kShape, 8);
   EXPECT_EQ(strides, (std::vector<std::int64_t>{4800, 240, 8}));
@@ -338,7 +338,7 @@ TEST(Strides, OfAContiguousArray) {
   EXPECT_FALSE(cai::is_contiguous(kShape, std::span(strides).first(2), 8));
 }
 
-TEST(Strides, ThatAreNeverTakenDoNotCount) {
+TEST(Strides, OfUnitDimensionsAreIgnored) {
   constexpr std::array<std::int64_t, 2> kStrides{77, 4};
   EXPECT_TRUE(cai::is_contiguous(std::array<std::int64_t, 2>{1, 3}, kStrides, 4));
   EXPECT_TRUE(cai::is_contiguous(std::array<std::int64_t, 2>{0, 3}, kStrides, 4));

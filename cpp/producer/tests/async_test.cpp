@@ -60,7 +60,7 @@ class AsyncBackendTest : public GateTest, public testing::WithParamInterface<std
   }
 };
 
-TEST_P(AsyncBackendTest, SendsTheSchemaTheBatchesAndTheEnd) {
+TEST_P(AsyncBackendTest, SendsSchemaBatchesAndEnd) {
   for (const int64_t window : {1, 3, 16}) {
     auto reader = read_stream(GetParam(), nullptr, 3, -1, window);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
@@ -77,7 +77,7 @@ TEST_P(AsyncBackendTest, SendsTheSchemaTheBatchesAndTheEnd) {
   }
 }
 
-TEST_P(AsyncBackendTest, FailsAtTheGivenBatch) {
+TEST_P(AsyncBackendTest, FailsAtGivenBatch) {
   for (const int64_t fail_at : {0, 2, 3}) {
     // A reader drops unread batches when an error arrives, so the window is 1.
     auto reader = read_stream(GetParam(), nullptr, 3, fail_at, 1);
@@ -97,8 +97,8 @@ TEST_P(AsyncBackendTest, FailsAtTheGivenBatch) {
   }
 }
 
-TEST_P(AsyncBackendTest, HoldsBackEveryBatchBehindAGate) {
-  if (GetParam() == "cpu") return;  // no queues: AsyncTest.RefusesWhatDoesNotFit
+TEST_P(AsyncBackendTest, GateDelaysEveryBatch) {
+  if (GetParam() == "cpu") return;  // no queues: AsyncTest.RejectsBadArguments
   use(GetParam());
   if (IsSkipped()) return;
   std::vector<DeviceArray> batches;
@@ -118,7 +118,7 @@ TEST_P(AsyncBackendTest, HoldsBackEveryBatchBehindAGate) {
   EXPECT_GT(verify(careful, FLETCHING_PRODUCER_NEW), 0);
 }
 
-TEST_P(AsyncBackendTest, ACancelledStreamLeavesNothing) {
+TEST_P(AsyncBackendTest, CancelFreesStreamAndArrays) {
   {
     auto reader = read_stream(GetParam(), nullptr, 1000, -1, 4);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
@@ -191,7 +191,7 @@ int give(Handler& handler, const char* backend, FletchingProducerGate* gate, int
 }
 
 // The stream ends without demand beyond its batches.
-TEST_F(AsyncTest, TheEndNeedsNoDemand) {
+TEST_F(AsyncTest, SendsEndWithoutDemand) {
   Handler handler(3);
   FletchingMessage message;
   ASSERT_EQ(give(handler, "ext_dev", nullptr, 3, -1, &message), 0) << message.text;
@@ -203,7 +203,7 @@ TEST_F(AsyncTest, TheEndNeedsNoDemand) {
 }
 
 // The consumer may request a batch before or after the end was reported.
-TEST_F(AsyncTest, AnEmptyStreamEndsAtOnce) {
+TEST_F(AsyncTest, EmptyStreamEndsImmediately) {
   for (int i = 0; i < 200; ++i) {
     Handler handler(1);
     FletchingMessage message;
@@ -216,7 +216,7 @@ TEST_F(AsyncTest, AnEmptyStreamEndsAtOnce) {
 }
 
 // Batches delivered before a failure remain valid.
-TEST_F(AsyncTest, AFailureDropsNoBatch) {
+TEST_F(AsyncTest, DeliversBatchesBeforeFailure) {
   for (int i = 0; i < 50; ++i) {
     Handler handler(100);
     FletchingMessage message;
@@ -228,7 +228,7 @@ TEST_F(AsyncTest, AFailureDropsNoBatch) {
   }
 }
 
-TEST_F(AsyncTest, ManyAtOnce) {
+TEST_F(AsyncTest, RunsStreamsConcurrently) {
   std::vector<std::thread> threads;
   threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
@@ -247,7 +247,7 @@ TEST_F(AsyncTest, ManyAtOnce) {
   FletchingProducerAwaitAsync();
 }
 
-TEST_F(AsyncTest, RefusesWhatDoesNotFit) {
+TEST_F(AsyncTest, RejectsBadArguments) {
   FletchingMessage message;
   Handler handler(1);
   const auto expect = [&](int code, const std::string& text, const char* backend,

@@ -189,15 +189,15 @@ void expect_sound(const ArrowSchema& schema, const ArrowArray& array) {
   if (array.dictionary != nullptr) expect_sound(*schema.dictionary, *array.dictionary);
 }
 
-class EveryCase : public ProducerTest, public testing::WithParamInterface<std::string> {};
+class CatalogueCase : public ProducerTest, public testing::WithParamInterface<std::string> {};
 
-TEST_P(EveryCase, IsExportedAsItsTextSays) {
+TEST_P(CatalogueCase, ExportMatchesText) {
   Exported exported(GetParam());
   EXPECT_EQ(walk(exported.schema, exported.array.array), case_text(GetParam()));
   expect_sound(exported.schema, exported.array.array);
 }
 
-TEST_P(EveryCase, VerifiesBeforeAndAfterAMove) {
+TEST_P(CatalogueCase, VerifiesBeforeAndAfterMove) {
   Exported exported(GetParam());
   EXPECT_EQ(exported.verify(), 0) << exported.message.text;
   EXPECT_STREQ(exported.message.text, "");
@@ -209,7 +209,7 @@ TEST_P(EveryCase, VerifiesBeforeAndAfterAMove) {
   release(array.array);
 }
 
-TEST_P(EveryCase, IsNoOtherCase) {
+TEST_P(CatalogueCase, VerifyRejectsOtherCases) {
   Exported exported(GetParam());
   for (const std::string& other : case_names()) {
     if (other == GetParam()) continue;
@@ -220,7 +220,7 @@ TEST_P(EveryCase, IsNoOtherCase) {
   }
 }
 
-TEST_P(EveryCase, IsOnTheCpu) {
+TEST_P(CatalogueCase, IsOnCpu) {
   Exported exported(GetParam());
   EXPECT_EQ(exported.array.device_type, ARROW_DEVICE_CPU);
   EXPECT_EQ(exported.array.device_id, -1);
@@ -228,10 +228,10 @@ TEST_P(EveryCase, IsOnTheCpu) {
   for (const int64_t reserved : exported.array.reserved) EXPECT_EQ(reserved, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalogue, EveryCase, testing::ValuesIn(case_names()),
+INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogueCase, testing::ValuesIn(case_names()),
                          [](const auto& info) { return info.param; });
 
-TEST(Catalogue, HasTheseCases) {
+TEST(Catalogue, HasKnownUniqueCases) {
   const std::vector<std::string> names = case_names();
   const std::set<std::string> seen(names.begin(), names.end());
   EXPECT_EQ(seen.size(), names.size());
@@ -309,7 +309,7 @@ TEST(Catalogue, HasEveryFormat) {
 }
 
 // Hand-written from the formats, to detect an error shared by the text and the export.
-TEST(Catalogue, TextIsWhatItsHeaderSays) {
+TEST(Catalogue, TextMatchesHeader) {
   if constexpr (std::endian::native != std::endian::little)
     GTEST_SKIP() << "the bytes here are little-endian";
   EXPECT_EQ(case_text("int32"),
@@ -367,7 +367,7 @@ TEST(Catalogue, TextIsWhatItsHeaderSays) {
       << batch;
 }
 
-TEST(Catalogue, NamesEndWithNull) {
+TEST(Catalogue, NameOutOfRangeIsNull) {
   ASSERT_GT(FletchingProducerBackendCount(), 0);
   EXPECT_STREQ(FletchingProducerBackendName(0), "cpu");
   EXPECT_EQ(FletchingProducerBackendName(FletchingProducerBackendCount()), nullptr);

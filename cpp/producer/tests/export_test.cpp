@@ -20,20 +20,20 @@ TEST_F(Export, CountsEveryStruct) {
   EXPECT_EQ(counters_now().released, 12);
 }
 
-TEST_F(Export, CountsADictionary) {
+TEST_F(Export, CountsDictionary) {
   Exported exported("dictionary");
   EXPECT_EQ(counters_now().live_schemas, 2);
   EXPECT_EQ(counters_now().live_arrays, 2);
 }
 
-TEST_F(Export, ResetKeepsWhatIsAlive) {
+TEST_F(Export, ResetCountersKeepsLiveCounts) {
   Exported exported("struct");
   FletchingProducerResetCounters();
   EXPECT_EQ(counters_now().exported, 12);
   EXPECT_EQ(counters_now().live_arrays, 6);
 }
 
-TEST_F(Export, AChildMovedOutOutlivesItsParent) {
+TEST_F(Export, MovedChildOutlivesParent) {
   Exported exported("record_batch");
   ArrowArray child = move(*exported.array.array.children[0]);
   ArrowSchema field = move(*exported.schema.children[1]);
@@ -50,7 +50,7 @@ TEST_F(Export, AChildMovedOutOutlivesItsParent) {
   release(field);
 }
 
-TEST_F(Export, AChildReleasedFirstIsNotReleasedByItsParent) {
+TEST_F(Export, ParentDoesNotReleaseReleasedChild) {
   Exported exported("struct");
   release(*exported.array.array.children[2]);
   release(*exported.schema.children[2]);
@@ -58,7 +58,7 @@ TEST_F(Export, AChildReleasedFirstIsNotReleasedByItsParent) {
   EXPECT_EQ(counters_now().live_schemas, 3);
 }
 
-TEST_F(Export, ADictionaryMovedOutOutlivesItsParent) {
+TEST_F(Export, MovedDictionaryOutlivesParent) {
   Exported exported("dictionary");
   ArrowArray dictionary = move(*exported.array.array.dictionary);
   ArrowSchema type = move(*exported.schema.dictionary);
@@ -70,14 +70,14 @@ TEST_F(Export, ADictionaryMovedOutOutlivesItsParent) {
   release(type);
 }
 
-TEST_F(Export, AMovedParentKeepsItsChildren) {
+TEST_F(Export, MovedParentKeepsChildren) {
   Exported exported("struct");
   ArrowArray parent = move(exported.array.array);
   EXPECT_EQ(static_cast<const int32_t*>(parent.children[0]->buffers[1])[2], 3);
   release(parent);
 }
 
-TEST_F(Export, ADoubleReleaseIsCounted) {
+TEST_F(Export, CountsDoubleRelease) {
   Exported exported("struct");
   ArrowArray array = exported.array.array;  // copied, not moved
   ArrowSchema schema = exported.schema;
@@ -89,14 +89,14 @@ TEST_F(Export, ADoubleReleaseIsCounted) {
   expected_double_released_ = 2;
 }
 
-TEST_F(Export, ADoubleReleaseOfAChildIsCounted) {
+TEST_F(Export, CountsDoubleChildRelease) {
   Exported exported("struct");
   ArrowArray child = *exported.array.array.children[2];  // has two children
   release(child);
   expected_double_released_ = 1;
 }
 
-TEST_F(Export, AReleaseThroughAKeptPointerIsCounted) {
+TEST_F(Export, CountsReleaseThroughKeptPointer) {
   Exported exported("int32");
   auto* const release = exported.array.array.release;
   release(&exported.array.array);
@@ -105,7 +105,7 @@ TEST_F(Export, AReleaseThroughAKeptPointerIsCounted) {
   expected_double_released_ = 1;
 }
 
-TEST_F(Export, AChangedPrivateDataIsNoCrash) {
+TEST_F(Export, CountsReleaseWithChangedPrivateData) {
   Exported exported("int32");
   ArrowArray broken = exported.array.array;
   broken.private_data = &broken;
@@ -144,7 +144,7 @@ TEST_F(Export, RefusesBadArguments) {
   FletchingProducerReadCounters(nullptr);
 }
 
-TEST_F(Export, WorksFromManyThreads) {
+TEST_F(Export, RunsOnManyThreads) {
   std::vector<std::thread> threads;
   threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
@@ -158,7 +158,7 @@ TEST_F(Export, WorksFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(Export, IsReleasedFromAnotherThread) {
+TEST_F(Export, ReleasesOnAnotherThread) {
   Exported exported("record_batch");
   std::thread([&] { release(exported.array.array); }).join();
 }

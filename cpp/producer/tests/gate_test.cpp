@@ -40,7 +40,7 @@ class GateCaseTest : public GateTest,
   std::string name_ = std::get<1>(GetParam());
 };
 
-TEST_P(GateCaseTest, HoldsBackTheDataUntilItIsOpen) {
+TEST_P(GateCaseTest, DelaysDataUntilOpen) {
   const OwnedQueue careless = new_queue(backend_);
   const OwnedQueue careful = new_queue(backend_);
 
@@ -82,7 +82,7 @@ class GateBackendTest : public GateTest, public testing::WithParamInterface<std:
 };
 
 // The pending kernel still writes to that memory.
-TEST_P(GateBackendTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
+TEST_P(GateBackendTest, ShutGateKeepsReleasedMemory) {
   export_array("record_batch");
   const int64_t alive = counters_now().live_allocations;
   release(array_.array);
@@ -93,7 +93,7 @@ TEST_P(GateBackendTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
 }
 
 // The event belongs to all structs exported with it.
-TEST_P(GateBackendTest, TheEventOutlivesTheParentOfAMovedChild) {
+TEST_P(GateBackendTest, EventOutlivesParentOfMovedChild) {
   export_array("record_batch");
   ArrowArray child = move(*array_.array.children[0]);
   void* event = array_.sync_event;
@@ -105,7 +105,7 @@ TEST_P(GateBackendTest, TheEventOutlivesTheParentOfAMovedChild) {
   release(child);
 }
 
-TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
+TEST_P(GateBackendTest, EachBatchHasEvent) {
   const OwnedQueue queue = new_queue(backend_);
   ArrowDeviceArrayStream stream;
   FletchingMessage message;
@@ -128,7 +128,7 @@ TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
 }
 
 // The first gate to be shut reserves memory for all backends.
-TEST_P(GateBackendTest, EveryOtherBackendHasAGateMeanwhile) {
+TEST_P(GateBackendTest, OtherBackendsHaveGatesMeanwhile) {
   export_array("record_batch");
   for (const std::string& other : backend_names()) {
     if (other == backend_ || !why_absent(other).empty()) continue;
@@ -147,7 +147,7 @@ TEST_P(GateBackendTest, EveryOtherBackendHasAGateMeanwhile) {
 }
 
 // The gates of a vendor share the words that streams wait on.
-TEST_P(GateBackendTest, AFifthShutGateOfAVendorIsRefused) {
+TEST_P(GateBackendTest, RejectsFifthShutGatePerVendor) {
   if (!backend_.starts_with("cuda") && !backend_.starts_with("rocm")) {
     GTEST_SKIP() << backend_ << ": no limit";
   }
@@ -160,7 +160,7 @@ TEST_P(GateBackendTest, AFifthShutGateOfAVendorIsRefused) {
 }
 
 // Without a gate the work finishes soon, and not before its event reports that.
-TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
+TEST_P(GateBackendTest, ExportWithoutGateHasEvent) {
   FletchingMessage message;
   ASSERT_EQ(
       FletchingProducerExportArray(backend_.c_str(), "record_batch", &schema_, &array_, &message),
@@ -173,7 +173,7 @@ TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
 }
 
 // A reader that gets wrong data returns an error.
-TEST_P(GateBackendTest, VerifyNoticesTheOtherData) {
+TEST_P(GateBackendTest, VerifyRejectsOtherData) {
   export_array("int32");
   const OwnedQueue queue = new_queue(backend_);
   FletchingMessage message;
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(All, GateBackendTest, testing::ValuesIn(backend_names()
 
 class GateArgumentTest : public ProducerTest {};
 
-TEST_F(GateArgumentTest, AreNamedWhenTheyAreWrong) {
+TEST_F(GateArgumentTest, ErrorsNameBadArguments) {
   FletchingMessage message;
   FletchingProducerGate* gate = nullptr;
   EXPECT_EQ(FletchingProducerGateCreate("cpu", &gate, &message), ENOTSUP);
@@ -221,7 +221,7 @@ TEST_F(GateArgumentTest, AreNamedWhenTheyAreWrong) {
   EXPECT_STREQ(message.text, "case int64: / buffer 1 is not the memory that was exported");
 }
 
-TEST_F(GateArgumentTest, PresenceSaysWhatIsThere) {
+TEST_F(GateArgumentTest, BackendPresenceReportsDevice) {
   int32_t presence = -1;
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerBackendPresence("ext_dev", &presence, &message), 0);

@@ -47,7 +47,7 @@ bool contains(const Error& error, std::string_view part) {
   return error.message().find(part) != std::string::npos;
 }
 
-TEST(Loader, NamesEveryLibraryThatItTried) {
+TEST(Loader, ErrorNamesEachTriedLibrary) {
   const VendorRuntime runtime{"none", "None API", kAbsent, {}};
   const auto found = find_library(runtime);
   ASSERT_FALSE(found.ok());
@@ -57,13 +57,13 @@ TEST(Loader, NamesEveryLibraryThatItTried) {
   EXPECT_TRUE(contains(found.error(), "No such file")) << found.error().message();
 }
 
-TEST(Loader, SaysThatASystemHasNone) {
+TEST(Loader, ReportsSystemWithoutLibrary) {
   const auto found = find_library({"none", "None API", {}, {}});
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().message(), "None API: no library for this system");
 }
 
-TEST(Loader, UsesTheVersionThatIsLoadedAlready) {
+TEST(Loader, PrefersLoadedVersion) {
   const auto alone = find_library({"two", "Two API", kSecond, {}});
   ASSERT_TRUE(alone.ok()) << alone.error().message();
   // libfirst.so is first in the list, but libsecond.so is already loaded.
@@ -73,7 +73,7 @@ TEST(Loader, UsesTheVersionThatIsLoadedAlready) {
   EXPECT_EQ(found->handle, alone->handle);
 }
 
-TEST(Loader, FillsTheFunctions) {
+TEST(Loader, FillsFunctions) {
   static constexpr std::array kRows{kNumber, missing("3.0")};
   const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
   const auto found = loaded_functions<Instance<0>>(runtime);
@@ -82,7 +82,7 @@ TEST(Loader, FillsTheFunctions) {
   EXPECT_EQ((*found)->other, nullptr) << "it is optional";
 }
 
-TEST(Loader, NamesASymbolThatIsMissing) {
+TEST(Loader, ErrorNamesMissingSymbol) {
   static constexpr std::array kRows{kNumber, missing(nullptr)};
   const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -94,7 +94,7 @@ TEST(Loader, NamesASymbolThatIsMissing) {
   }
 }
 
-TEST(Loader, LoadsOnceForAllThreads) {
+TEST(Loader, LoadsOnceAcrossThreads) {
   static constexpr std::array kRows{kNumber};
   const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
   std::vector<const Instance<2>*> found(8);
@@ -123,14 +123,14 @@ void check_rows(const VendorRuntime& runtime) {
   EXPECT_EQ(offset, sizeof(Functions)) << "a row for each function, and the other way round";
 }
 
-TEST(Tables, HaveARowForEachFunction) {
+TEST(Tables, HaveRowForEachFunction) {
   check_rows<cuda::Functions>(cuda::kRuntime);
   check_rows<hip::Functions>(hip::kRuntime);
   check_rows<opencl::Functions>(opencl::kRuntime);
   check_rows<vulkan::Functions>(vulkan::kRuntime);
 }
 
-TEST(Tables, TellDoneFromPendingFromFailed) {
+TEST(Tables, MapResultsToEventStates) {
   EXPECT_EQ(cuda::event_state(0), EventState::kDone);
   EXPECT_EQ(cuda::event_state(600), EventState::kPending);
   EXPECT_EQ(cuda::event_state(719), EventState::kFailed);
@@ -149,7 +149,7 @@ TEST(Tables, NameResults) {
   EXPECT_EQ(opencl::status_name(-9999), nullptr);
 }
 
-TEST(Tables, TheInstalledLibrariesHaveEveryFunction) {
+TEST(Tables, InstalledLibrariesHaveEveryFunction) {
   for (const auto* runtime : {&opencl::kRuntime, &vulkan::kRuntime}) {
     const auto library = find_library(*runtime);
     if (!library.ok()) GTEST_SKIP() << library.error().message();

@@ -147,7 +147,7 @@ class Mutator {
 
 class Mutation : public ProducerTest, public testing::WithParamInterface<std::string> {};
 
-TEST_P(Mutation, IsNoticed) { EXPECT_GT(Mutator(GetParam()).run(), 30); }
+TEST_P(Mutation, IsDetected) { EXPECT_GT(Mutator(GetParam()).run(), 30); }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, Mutation, testing::ValuesIn(case_names()),
                          [](const auto& info) { return info.param; });

@@ -37,7 +37,7 @@ void expect_batch(ArrowDeviceArray& array) {
   release(other.array);
 }
 
-TEST_F(Stream, ReturnsBatchesAndThenTheEnd) {
+TEST_F(Stream, ReturnsBatchesThenEnd) {
   export_batches(2, -1);
   EXPECT_EQ(stream_.device_type, ARROW_DEVICE_CPU);
   EXPECT_EQ(counters_now().live_streams, 1);
@@ -60,7 +60,7 @@ TEST_F(Stream, ReturnsBatchesAndThenTheEnd) {
   release(stream_);
 }
 
-TEST_F(Stream, ReturnsItsSchemaAgainAndAgain) {
+TEST_F(Stream, ReturnsSchemaRepeatedly) {
   export_batches(0, -1);
   ArrowSchema first;
   ArrowSchema second;
@@ -73,7 +73,7 @@ TEST_F(Stream, ReturnsItsSchemaAgainAndAgain) {
   release(second);
 }
 
-TEST_F(Stream, BatchesOutliveIt) {
+TEST_F(Stream, BatchesOutliveStream) {
   export_batches(2, -1);
   ArrowDeviceArray batches[2];
   for (ArrowDeviceArray& batch : batches) ASSERT_EQ(stream_.get_next(&stream_, &batch), 0);
@@ -105,7 +105,7 @@ TEST_F(Stream, FailsAndKeepsFailing) {
   release(stream_);
 }
 
-TEST_F(Stream, RefusesNullOut) {
+TEST_F(Stream, RejectsNullOut) {
   export_batches(1, -1);
   EXPECT_EQ(stream_.get_schema(&stream_, nullptr), EINVAL);
   EXPECT_STREQ(stream_.get_last_error(&stream_), "get_schema: out is NULL");
@@ -114,7 +114,7 @@ TEST_F(Stream, RefusesNullOut) {
   EXPECT_EQ(verify(1, -1), 0) << message_.text;  // no batch was lost
 }
 
-TEST_F(Stream, RefusesUseAfterRelease) {
+TEST_F(Stream, RejectsUseAfterRelease) {
   export_batches(1, -1);
   ArrowDeviceArrayStream copy = stream_;
   release(stream_);
@@ -131,7 +131,7 @@ TEST_F(Stream, RefusesUseAfterRelease) {
   expected_double_released_ = 1;
 }
 
-TEST_F(Stream, ExportRefusesBadArguments) {
+TEST_F(Stream, ExportRejectsBadArguments) {
   const auto code = [&](const char* backend, const char* name, int64_t batches, int64_t fail_at) {
     return FletchingProducerExportStream(backend, name, batches, fail_at, &stream_, &message_);
   };
@@ -147,7 +147,7 @@ TEST_F(Stream, ExportRefusesBadArguments) {
   EXPECT_EQ(stream_.release, nullptr);
 }
 
-TEST_F(Stream, Verifies) {
+TEST_F(Stream, VerifyAcceptsExportedStream) {
   for (const std::string& name : case_names()) {
     ASSERT_EQ(FletchingProducerExportStream("cpu", name.c_str(), 3, -1, &stream_, nullptr), 0);
     EXPECT_EQ(verify(3, -1, name.c_str()), 0) << message_.text;
@@ -161,7 +161,7 @@ TEST_F(Stream, Verifies) {
   }
 }
 
-TEST_F(Stream, VerifyNamesWhatDiffers) {
+TEST_F(Stream, VerifyNamesDifference) {
   const auto expect = [&](int64_t batches, int64_t fail_at, int64_t expected_batches,
                           int64_t expected_fail_at, const char* name, const std::string& text) {
     export_batches(batches, fail_at);
@@ -182,7 +182,7 @@ TEST_F(Stream, VerifyNamesWhatDiffers) {
          "'case int32: the stream fails on purpose before batch 0'");
 }
 
-TEST_F(Stream, VerifyConsumesTheStreamEvenWithBadArguments) {
+TEST_F(Stream, VerifyWithBadArgumentsConsumesStream) {
   export_batches(1, -1);
   EXPECT_EQ(verify(-1, -1), EINVAL);
   EXPECT_EQ(stream_.release, nullptr);
@@ -259,7 +259,7 @@ class HostileStream : public Stream {
   Behavior behavior_;
 };
 
-TEST_F(HostileStream, IsAcceptedWhenItBehaves) {
+TEST_F(HostileStream, AcceptsConformingStream) {
   EXPECT_EQ(verify(0, -1), 0) << message_.text;
   EXPECT_EQ(behavior_.releases, 1);
 }
@@ -290,7 +290,7 @@ TEST_F(HostileStream, WrongDeviceType) {
   expect_refused(0, -1, "case utf8: stream device_type is 2, expected 1");
 }
 
-TEST_F(HostileStream, ReleaseThatDoesNotMark) {
+TEST_F(HostileStream, ReleaseWithoutMark) {
   behavior_.release_marks = false;
   expect_refused(0, -1, "case utf8: stream release did not set release to NULL");
 }
@@ -349,7 +349,7 @@ TEST_F(HostileStream, FailsWithNullText) {
 }
 
 // The expected text: one line in which every byte that is not UTF-8 is replaced.
-TEST_F(HostileStream, FailsWithTextThatIsNotUtf8) {
+TEST_F(HostileStream, FailsWithNonUtf8Text) {
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"a\xFFz", "a\uFFFDz"},
       {"\xC0\xAF", "\uFFFD\uFFFD"},                      // '/' in two bytes
@@ -373,7 +373,7 @@ TEST_F(HostileStream, FailsWithTextThatIsNotUtf8) {
   }
 }
 
-TEST_F(HostileStream, FailsWithALongText) {
+TEST_F(HostileStream, FailsWithLongText) {
   const std::string begin = "case utf8: batch 0 fails with errno 11: ";
   behavior_.get_next = [](ArrowDeviceArray*) { return EAGAIN; };
   const ArrowDeviceArrayStream fresh = stream_;

@@ -51,7 +51,7 @@ std::string create_function(const std::string& backend) {
   return backend.starts_with("cuda") ? "cuStreamCreate" : "hipStreamCreateWithFlags";
 }
 
-TEST_P(TransfersTest, OneQueueServesEveryCopyUntilTheLastBuffer) {
+TEST_P(TransfersTest, AllCopiesShareOneQueue) {
   const Control control(*vendor_of(GetParam()).runtime);
   if (!control.is_there()) GTEST_SKIP() << "the library is the vendor's own, and counts no calls";
   FletchingMessage message;
@@ -73,7 +73,7 @@ TEST_P(TransfersTest, OneQueueServesEveryCopyUntilTheLastBuffer) {
 
 // A driver may wait for the whole device before it allocates or frees, and copies from host to host
 // on the calling thread. Here the memory of both is pinned.
-TEST_P(TransfersTest, AsksADriverForNothingThatMayWaitWhileAGateIsShut) {
+TEST_P(TransfersTest, ShutGateMakesNoBlockingDriverCalls) {
   const Control control(*vendor_of(GetParam()).runtime);
   if (!control.is_there()) GTEST_SKIP() << "the library is the vendor's own, and counts no calls";
   std::vector<std::string> functions{"cuMemAlloc",
@@ -113,7 +113,7 @@ TEST_P(TransfersTest, AsksADriverForNothingThatMayWaitWhileAGateIsShut) {
   open(gate);
 }
 
-TEST_P(TransfersTest, SeveralThreadsCopyAtOnce) {
+TEST_P(TransfersTest, CopiesConcurrentlyOnThreads) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 10;
   std::latch begin(kThreads);

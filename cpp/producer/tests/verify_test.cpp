@@ -52,7 +52,7 @@ TEST_F(Verify, Format) {
                  [](auto& e, auto& c) { c.set(e.schema.format, "i\xC3\n"); });
 }
 
-TEST_F(Verify, NullAndEmptyAreTheSameName) {
+TEST_F(Verify, TreatsNullAndEmptyNameAsEqual) {
   Exported exported("int32");
   Changes changes;
   EXPECT_EQ(exported.schema.name, nullptr);
@@ -154,7 +154,7 @@ TEST_F(Verify, Copies) {
                  });
 }
 
-TEST_F(Verify, RefusesBadArguments) {
+TEST_F(Verify, RejectsBadArguments) {
   Exported exported("int32");
   FletchingMessage message{};
   const auto code = [&](const char* backend, const char* name, const ArrowSchema* schema,

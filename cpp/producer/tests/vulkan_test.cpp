@@ -66,32 +66,32 @@ class VulkanTest : public GateTest {
 };
 
 // Using the command buffer without recording a wait does not count as a wait.
-TEST_F(VulkanTest, AConsumerThatRecordsNothingSeesTheOldData) {
+TEST_F(VulkanTest, ReadWithoutRecordedWaitSeesOldData) {
   EXPECT_NE(FletchingProducerQueueHandle(queue_.get()), nullptr);
   read(queue_, "int32", array_);
   EXPECT_TRUE(is_idle(queue_));
   EXPECT_GT(verify(queue_, FLETCHING_PRODUCER_OLD), 0);
 }
 
-TEST_F(VulkanTest, AWaitForNothingIsNoticed) {
+TEST_F(VulkanTest, DetectsWaitWithoutEvent) {
   EXPECT_EQ(why_read_fails({}, handles_.set_stages, VK_PIPELINE_STAGE_TRANSFER_BIT),
             "vkCmdWaitEvents: no event: expected the producer's VkEvent");
 }
 
 // sync_event is the address of the VkEvent, not the VkEvent.
-TEST_F(VulkanTest, TheAddressInPlaceOfTheEventIsNoticed) {
+TEST_F(VulkanTest, DetectsEventAddressPassedAsEvent) {
   EXPECT_EQ(why_read_fails({reinterpret_cast<VkEvent>(event_address())}, handles_.set_stages,
                            VK_PIPELINE_STAGE_TRANSFER_BIT),
             "vkCmdWaitEvents: unknown VkEvent: expected the producer's");
 }
 
-TEST_F(VulkanTest, OtherStagesThanThoseOfTheEventAreNoticed) {
+TEST_F(VulkanTest, DetectsWrongSourceStages) {
   EXPECT_EQ(why_read_fails({*event_address()}, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                            VK_PIPELINE_STAGE_TRANSFER_BIT),
             "vkCmdWaitEvents: srcStageMask 0x10000: expected the stage of vkCmdSetEvent, 0x800");
 }
 
-TEST_F(VulkanTest, AWaitThatDoesNotHoldBackTheReadIsNoticed) {
+TEST_F(VulkanTest, DetectsWrongDestinationStages) {
   EXPECT_EQ(
       why_read_fails({*event_address()}, handles_.set_stages, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT),
       "vkCmdWaitEvents: dstStageMask 0x800: expected VK_PIPELINE_STAGE_TRANSFER_BIT of the read");
@@ -119,7 +119,7 @@ TEST_F(VulkanTest, SyncEventWaits) {
 }
 
 // The work and the event were submitted on export, so a consumer may submit to the queue itself.
-TEST_F(VulkanTest, AConsumerMaySubmitToTheQueue) {
+TEST_F(VulkanTest, ConsumerSubmitsToQueue) {
   VkCommandPoolCreateInfo pool_info{};
   pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool_info.queueFamilyIndex = handles_.queue_family;
@@ -166,7 +166,7 @@ TEST_F(VulkanTest, AConsumerMaySubmitToTheQueue) {
   find<PFN_vkDestroyCommandPool>("vkDestroyCommandPool")(device(), pool, nullptr);
 }
 
-TEST(VulkanHandles, HaveToGoSomewhere) {
+TEST(VulkanHandles, RejectsNullOut) {
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerVulkanHandles(nullptr, &message), EINVAL);
   EXPECT_STREQ(message.text, "handles: NULL: expected an address");
