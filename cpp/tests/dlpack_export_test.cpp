@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::int32_t, 24> kValues{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
                                                12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
-TEST(DlpackExport, SharesTheMemory) {
+TEST(DlpackExport, SharesMemory) {
   Data data("i", 6, kValues.data());
   DlpackTensor tensor = exported(data);
   EXPECT_EQ(tensor->dl_tensor.data, kValues.data());
@@ -33,7 +33,7 @@ TEST(DlpackExport, SharesTheMemory) {
   EXPECT_EQ(data.releases(), 1);
 }
 
-TEST(DlpackExport, AppliesTheOffset) {
+TEST(DlpackExport, AppliesOffset) {
   Data data("i", 4, kValues.data());
   DlpackTensor tensor = exported(data.offset(5));
   EXPECT_EQ(tensor->dl_tensor.data, kValues.data() + 5);
@@ -41,7 +41,7 @@ TEST(DlpackExport, AppliesTheOffset) {
 }
 
 // byte_offset is 0 for every offset, for consumers that ignore it.
-TEST(DlpackExport, NeedsNoByteOffsetUnlessAsked) {
+TEST(DlpackExport, ByteOffsetIsZeroByDefault) {
   for (std::int64_t offset = 0; offset < 20; ++offset) {
     Data data("i", 4, kValues.data());
     DlpackTensor tensor = exported(data.offset(offset));
@@ -50,7 +50,7 @@ TEST(DlpackExport, NeedsNoByteOffsetUnlessAsked) {
   }
 }
 
-TEST(DlpackExport, KeepsHandlesApartFromOffsets) {
+TEST(DlpackExport, HandleDevicesUseByteOffset) {
   for (const ArrowDeviceType device : {ARROW_DEVICE_OPENCL, ARROW_DEVICE_VULKAN, 9999}) {
     Data data("i", 4, kValues.data());
     DlpackTensor tensor = exported(data.offset(5).on(device, 3));
@@ -61,7 +61,7 @@ TEST(DlpackExport, KeepsHandlesApartFromOffsets) {
   }
 }
 
-TEST(DlpackExport, MakesListsDimensions) {
+TEST(DlpackExport, ConvertsListsToDimensions) {
   Data values("i", 24, kValues.data());
   Data inner("+w:3", 8);
   Data outer("+w:2", 3);
@@ -71,7 +71,7 @@ TEST(DlpackExport, MakesListsDimensions) {
   EXPECT_EQ(tensor->dl_tensor.data, kValues.data() + 6);
 }
 
-TEST(DlpackExport, AddsTheOffsetsOfChildren) {
+TEST(DlpackExport, AddsChildOffsets) {
   Data values("i", 20, kValues.data());
   Data lists("+w:4", 2);
   DlpackTensor tensor = exported(lists.child(values.offset(3)).offset(1));
@@ -88,7 +88,7 @@ TEST(DlpackExport, PermutesTensors) {
   EXPECT_EQ(strides(tensor->dl_tensor), (Sizes{6, 1, 3}));
 }
 
-TEST(DlpackExport, MakesBool8Booleans) {
+TEST(DlpackExport, ConvertsBool8ToBool) {
   Data data("c", 3, "\1\0\1");
   DlpackTensor tensor = exported(data.extension(kBool8));
   EXPECT_EQ(tensor->dl_tensor.dtype.code, kDLBool);
@@ -157,7 +157,7 @@ constexpr TypeRow kTypes[] = {
     {"+r", -1, 0, false},
 };
 
-TEST(DlpackExport, DecidesAboutEveryType) {
+TEST(DlpackExport, AcceptsOrRejectsEveryType) {
   for (const TypeRow& row : kTypes) {
     Data plain(row.format, 2, kValues.data());
     plain.buffers(3);
@@ -180,21 +180,21 @@ TEST(DlpackExport, DecidesAboutEveryType) {
   }
 }
 
-TEST(DlpackExport, SaysHowToFixARefusal) {
+TEST(DlpackExport, ErrorNamesFix) {
   Data bits("b", 3, "\5");
   expect_mentions(refused(bits), "arrow.bool8");
   Data times("tsu:UTC", 3, kValues.data());
   expect_mentions(refused(times), "as_storage");
 }
 
-TEST(DlpackExport, AddsADimensionForBinary) {
+TEST(DlpackExport, AddsDimensionForBinary) {
   Data data("w:3", 2, "abcdefghi");
   DlpackTensor tensor = exported(data.offset(1), {.as_storage = true});
   EXPECT_EQ(extents(tensor->dl_tensor), (Sizes{2, 3}));
   EXPECT_EQ(std::string_view(static_cast<const char*>(tensor->dl_tensor.data), 6), "defghi");
 }
 
-TEST(DlpackExport, KeepsMeaningsUnlessAsked) {
+TEST(DlpackExport, RejectsExtensionWithoutAsStorage) {
   Data extension("i", 2, kValues.data());
   extension.extension("example.degrees");
   expect_mentions(refused(extension), "example.degrees");
@@ -204,14 +204,14 @@ TEST(DlpackExport, KeepsMeaningsUnlessAsked) {
   EXPECT_TRUE(exported(encoded, {.as_storage = true}));
 }
 
-TEST(DlpackExport, RefusesAnEventThatIsNotHandled) {
+TEST(DlpackExport, RejectsUnhandledEvent) {
   Data data("i", 3, kValues.data());
   data.on(ARROW_DEVICE_CUDA, 1).event(&data);
   expect_mentions(refused(data), "sync_event");
   EXPECT_TRUE(exported(data, {.event_handled = true}));
 }
 
-TEST(DlpackExport, RefusesWhatIsReleased) {
+TEST(DlpackExport, RejectsReleasedStructs) {
   Data data("i", 3, kValues.data());
   Schema schema = data.schema();
   DeviceArray released;
@@ -221,7 +221,7 @@ TEST(DlpackExport, RefusesWhatIsReleased) {
   EXPECT_EQ(to_dlpack(*schema, array).error().code(), EINVAL);
 }
 
-TEST(DlpackExport, RefusesMalformedArrays) {
+TEST(DlpackExport, RejectsMalformedArrays) {
   const auto malformed = [](Data& data) { EXPECT_EQ(refused(data).code(), EINVAL); };
   Data negative("i", -1, kValues.data());
   malformed(negative);
@@ -242,7 +242,7 @@ TEST(DlpackExport, RefusesMalformedArrays) {
 }
 
 // One wrong part at a time, in the schema or in the array.
-TEST(DlpackExport, RefusesAListWithoutExactlyOneChild) {
+TEST(DlpackExport, RejectsListWithoutExactlyOneChild) {
   const auto code = [](const auto& spoil) {
     Data values("i", 6, kValues.data());
     Data lists("+w:3", 2);
@@ -267,7 +267,7 @@ TEST(DlpackExport, RefusesAListWithoutExactlyOneChild) {
   EXPECT_EQ(code([](ArrowSchema&, ArrowArray& array) { array.children[0] = nullptr; }), EINVAL);
 }
 
-TEST(DlpackExport, RefusesListsThatDoNotFit) {
+TEST(DlpackExport, RejectsOversizedLists) {
   Data values("i", 5, kValues.data());
   Data lists("+w:3", 2);
   EXPECT_EQ(refused(lists.child(values)).code(), EINVAL);
@@ -280,7 +280,7 @@ TEST(DlpackExport, RefusesListsThatDoNotFit) {
   EXPECT_EQ(refused(huge.child(far)).code(), EINVAL);
 }
 
-TEST(DlpackExport, RefusesTooManyDimensions) {
+TEST(DlpackExport, RejectsTooManyDimensions) {
   std::vector<std::unique_ptr<Data>> levels;
   levels.push_back(std::make_unique<Data>("i", 1, kValues.data()));
   for (std::size_t i = 0; i < kDlpackDimensions; ++i) {
@@ -292,7 +292,7 @@ TEST(DlpackExport, RefusesTooManyDimensions) {
   EXPECT_EQ(tensor->dl_tensor.ndim, 64);
 }
 
-TEST(DlpackExport, RefusesIdsThatDoNotFit) {
+TEST(DlpackExport, RejectsDeviceIdOutOfRange) {
   Data data("i", 1, kValues.data());
   EXPECT_EQ(refused(data.on(ARROW_DEVICE_CUDA, std::int64_t{1} << 40)).code(), ERANGE);
 }
@@ -325,7 +325,7 @@ TEST(DlpackExport, ReadsTensorParameters) {
   EXPECT_EQ(shape_of(R"({"x":)" + std::string(100000, '['), 2), Sizes{});
 }
 
-TEST(DlpackExport, RefusesTensorsOfTooManyDimensions) {
+TEST(DlpackExport, RejectsTensorExtensionWithTooManyDimensions) {
   for (const int more : {64, 5000}) {
     std::string long_list = R"({"shape":[1)";
     for (int i = 0; i < more; ++i) long_list += ",1";
@@ -338,7 +338,7 @@ TEST(DlpackExport, RefusesTensorsOfTooManyDimensions) {
   }
 }
 
-TEST(DlpackExport, ReadsOnlyDlpacksOpaqueTypes) {
+TEST(DlpackExport, ReadsOnlyDlpackOpaqueTypes) {
   const auto code_of_type = [](const std::string& parameters) {
     Data data("S", 2, kValues.data());
     data.extension(kOpaque, parameters);
@@ -362,7 +362,7 @@ TEST(DlpackExport, ReadsOnlyDlpacksOpaqueTypes) {
 }
 
 // Odd offsets: a complex number may begin at any part.
-TEST(DlpackExport, ReadsPartsFromWhereTheyAre) {
+TEST(DlpackExport, ComplexNumberStartsAtOddOffset) {
   Data parts("f", 10, kValues.data());
   Data numbers("+w:2", 3);
   numbers.child(parts.offset(3))
@@ -379,12 +379,12 @@ TEST(DlpackExport, ReadsPartsFromWhereTheyAre) {
   expect_mentions(refused(nulls), "has nulls");
 }
 
-TEST(DlpackExport, QuotesFormats) {
+TEST(DlpackExport, QuotesFormatInError) {
   Data odd("\x1f \"\\\xff" + std::string(70, 'x'), 1, kValues.data());
   expect_mentions(refused(odd), R"(got "\x1f \"\\\xff)" + std::string(59, 'x') + "...\"");
 }
 
-TEST(DlpackExport, RefusesNegativeCountsInMetadata) {
+TEST(DlpackExport, RejectsNegativeMetadataCounts) {
   Data data("i", 1, kValues.data());
   Schema schema = data.schema();
   const std::int32_t count = -1;
@@ -417,7 +417,7 @@ TEST(Rules, dlpack_device_id_of_cpu) {
   EXPECT_EQ(exported(data.on(ARROW_DEVICE_CUDA, 1))->dl_tensor.device.device_id, 1);
 }
 
-TEST(DlpackTensor, ReleaseCallsTheDeleterAndDetachDoesNot) {
+TEST(DlpackTensor, OnlyReleaseCallsDeleter) {
   ForeignTensor first(kInt32, kValues.data(), {2});
   DlpackTensor owner = first.take();
   EXPECT_EQ(owner.detach(), &first.managed);
@@ -431,7 +431,7 @@ TEST(DlpackTensor, ReleaseCallsTheDeleterAndDetachDoesNot) {
   EXPECT_EQ(first.deleted, 1);
 }
 
-TEST(DlpackTensor, AssignmentCallsTheDeleterOfTheOldTensorOnly) {
+TEST(DlpackTensor, AssignmentDeletesOnlyOldTensor) {
   ForeignTensor first(kInt32, kValues.data(), {2});
   ForeignTensor second(kInt32, kValues.data(), {2});
   {
@@ -448,7 +448,7 @@ TEST(DlpackTensor, AssignmentCallsTheDeleterOfTheOldTensorOnly) {
   EXPECT_EQ(second.deleted, 1);
 }
 
-TEST(DlpackTensor, ANullDeleterIsNotCalled) {
+TEST(DlpackTensor, AcceptsNullDeleter) {
   ForeignTensor tensor(kInt32, kValues.data(), {2});
   tensor.managed.deleter = nullptr;
   tensor.take().release();

@@ -62,7 +62,7 @@ std::string parameters(const Schema& schema) {
   return extension ? std::string(extension->name) + std::string(extension->metadata) : "?";
 }
 
-TEST(DlpackImport, SharesTheMemory) {
+TEST(DlpackImport, SharesMemory) {
   ForeignTensor tensor(kInt32, kValues.data(), {6}, {1});
   ImportedTensor result = imported(tensor);
   EXPECT_STREQ(result.schema->format, "i");
@@ -82,7 +82,7 @@ TEST(DlpackImport, SharesTheMemory) {
   EXPECT_EQ(tensor.deleted, 1);
 }
 
-TEST(DlpackImport, AcceptsTheOlderStruct) {
+TEST(DlpackImport, AcceptsLegacyStruct) {
   ForeignLegacyTensor tensor(kInt32, kValues.data(), {6});
   ImportedTensor result = imported(tensor);
   EXPECT_EQ(result.array->array.buffers[1], kValues.data());
@@ -93,7 +93,7 @@ TEST(DlpackImport, AcceptsTheOlderStruct) {
 }
 
 // One complex number, and one vector of four lanes.
-TEST(DlpackImport, AZeroDimensionalElementOfSeveralValuesIsOneElement) {
+TEST(DlpackImport, ZeroDimensionalTensorIsOneElement) {
   for (const auto& [type, values] :
        {std::pair{DLDataType{kDLComplex, 64, 1}, 2}, {DLDataType{kDLFloat, 32, 4}, 4}}) {
     for (const Dimensions dimensions :
@@ -110,7 +110,7 @@ TEST(DlpackImport, AZeroDimensionalElementOfSeveralValuesIsOneElement) {
   }
 }
 
-TEST(DlpackImport, RefusesNull) {
+TEST(DlpackImport, RejectsNull) {
   EXPECT_EQ(from_dlpack(DlpackTensor()).error().code(), EINVAL);
   EXPECT_EQ(from_dlpack(LegacyDlpackTensor()).error().code(), EINVAL);
 }
@@ -158,7 +158,7 @@ constexpr TypeRow kTypes[] = {
     {99, 32, nullptr, 0, false},
 };
 
-TEST(DlpackImport, DecidesAboutEveryType) {
+TEST(DlpackImport, AcceptsOrRejectsEveryType) {
   for (const TypeRow& row : kTypes) {
     const DLDataType type{static_cast<std::uint8_t>(row.code), static_cast<std::uint8_t>(row.bits),
                           1};
@@ -207,7 +207,7 @@ constexpr OpaqueRow kOpaqueTypes[] = {
     {{kDLFloat4_e2m1fn, 4, 2}, 0, "C", "float4_e2m1fn_x2"},
 };
 
-TEST(DlpackImport, KeepsTypesThatArrowLacks) {
+TEST(DlpackImport, KeepsTypesWithoutArrowEquivalent) {
   for (const OpaqueRow& row : kOpaqueTypes) {
     ForeignTensor tensor(row.type, kValues.data(), {3});
     tensor.managed.flags = row.flags;
@@ -228,7 +228,7 @@ TEST(DlpackImport, KeepsTypesThatArrowLacks) {
   }
 }
 
-TEST(DlpackImport, KeepsATypeInsideOfATensor) {
+TEST(DlpackImport, KeepsTypeInsideTensor) {
   ForeignTensor tensor({kDLComplex, 64, 1}, kValues.data(), {2, 2, 3}, {6, 1, 2});
   ImportedTensor result = imported(tensor);
   EXPECT_STREQ(result.schema->format, "+w:6");
@@ -244,7 +244,7 @@ TEST(DlpackImport, KeepsATypeInsideOfATensor) {
   EXPECT_EQ(Sizes(same.strides, same.strides + same.ndim), (Sizes{6, 1, 2}));
 }
 
-TEST(DlpackImport, NamesWhyNarrowValuesAreRefused) {
+TEST(DlpackImport, RejectsNarrowValuesWithReason) {
   ForeignTensor packed({kDLFloat4_e2m1fn, 4, 1}, kValues.data(), {2});
   expect_mentions(refused(packed), "hint: export padded ones, or lanes of whole bytes");
   ForeignTensor odd({kDLFloat6_e2m3fn, 6, 2}, kValues.data(), {2});
@@ -253,19 +253,19 @@ TEST(DlpackImport, NamesWhyNarrowValuesAreRefused) {
   expect_mentions(refused(reserved), "unreleased(bcomplex, 18) of 32 bits");
 }
 
-TEST(DlpackImport, NamesAnUnknownCode) {
+TEST(DlpackImport, NamesUnknownTypeCode) {
   ForeignTensor tensor({99, 32, 1}, kValues.data(), {2});
   expect_mentions(refused(tensor), "unknown(99) of 32 bits");
 }
 
-TEST(DlpackImport, MakesBooleansBool8) {
+TEST(DlpackImport, ConvertsBoolToBool8) {
   ForeignTensor tensor({kDLBool, 8, 1}, "\1\0", {2});
   const ImportedTensor result = imported(tensor);
   EXPECT_STREQ(result.schema->format, "c");
   EXPECT_EQ(parameters(result.schema), "arrow.bool8");
 }
 
-TEST(DlpackImport, MakesLanesADimension) {
+TEST(DlpackImport, ConvertsLanesToDimension) {
   ForeignTensor tensor({kDLInt, 32, 4}, kValues.data(), {3}, {1});
   const ImportedTensor result = imported(tensor);
   EXPECT_STREQ(result.schema->format, "+w:4");
@@ -275,7 +275,7 @@ TEST(DlpackImport, MakesLanesADimension) {
   EXPECT_EQ(refused(none).code(), ENOTSUP);
 }
 
-TEST(DlpackImport, MakesDimensionsATensor) {
+TEST(DlpackImport, ConvertsDimensionsToTensor) {
   ForeignTensor tensor(kInt32, kValues.data(), {2, 3, 4}, {12, 4, 1});
   const ImportedTensor result = imported(tensor);
   EXPECT_STREQ(result.schema->format, "+w:12");
@@ -286,7 +286,7 @@ TEST(DlpackImport, MakesDimensionsATensor) {
   EXPECT_STREQ(result.schema->children[0]->name, "item");
 }
 
-TEST(DlpackImport, MakesDimensionsLists) {
+TEST(DlpackImport, ConvertsDimensionsToLists) {
   ForeignTensor tensor(kInt32, kValues.data(), {2, 3, 4});
   const ImportedTensor result = imported(tensor, kLists);
   EXPECT_STREQ(result.schema->format, "+w:3");
@@ -296,7 +296,7 @@ TEST(DlpackImport, MakesDimensionsLists) {
   EXPECT_EQ(leaf(result.array->array).length, 24);
 }
 
-TEST(DlpackImport, KeepsAPermutation) {
+TEST(DlpackImport, KeepsPermutation) {
   // In memory order the dimensions are 2, 1, 3, with 4, 2, 3 elements.
   ForeignTensor tensor(kInt32, kValues.data(), {1, 2, 4, 3}, {24, 3, 6, 1});
   const ImportedTensor result = imported(tensor);
@@ -306,7 +306,7 @@ TEST(DlpackImport, KeepsAPermutation) {
   EXPECT_EQ(refused(lists, kLists).code(), ENOTSUP);
 }
 
-TEST(DlpackImport, ExportsAsTheSameTensor) {
+TEST(DlpackImport, RoundTripsToSameTensor) {
   const std::vector<std::int64_t> shape{2, 2, 3, 2};
   const std::vector<std::int64_t> strides{12, 1, 4, 2};
   ForeignTensor tensor(kInt32, kValues.data(), shape, strides);
@@ -321,7 +321,7 @@ TEST(DlpackImport, ExportsAsTheSameTensor) {
   EXPECT_EQ(tensor.deleted, 1);
 }
 
-TEST(DlpackImport, IgnoresStridesThatAreNeverTaken) {
+TEST(DlpackImport, IgnoresUnusedStrides) {
   ForeignTensor tensor(kInt32, kValues.data(), {1, 6, 1}, {-77, 1, INT64_MIN});
   EXPECT_EQ(imported(tensor).array->array.length, 1);
   ForeignTensor lanes({kDLInt, 32, 4}, kValues.data(), {1}, {INT64_MIN});
@@ -330,7 +330,7 @@ TEST(DlpackImport, IgnoresStridesThatAreNeverTaken) {
   EXPECT_EQ(imported(empty).array->array.length, 3);
 }
 
-TEST(DlpackImport, RefusesGaps) {
+TEST(DlpackImport, RejectsGaps) {
   const std::vector<std::vector<std::int64_t>> gaps{{2},   // every other element
                                                     {-1},  // reversed
                                                     {0},   // the same element repeatedly
@@ -347,7 +347,7 @@ TEST(DlpackImport, RefusesGaps) {
   EXPECT_EQ(refused(inside).code(), ENOTSUP);
 }
 
-TEST(DlpackImport, CopiesGapsWhenAsked) {
+TEST(DlpackImport, CopiesGapsOnRequest) {
   ForeignTensor backwards(kInt32, kValues.data() + 4, {3}, {-2});
   ImportedTensor result = imported(backwards, kCopies);
   EXPECT_EQ(backwards.deleted, 1);
@@ -367,7 +367,7 @@ TEST(DlpackImport, CopiesGapsWhenAsked) {
   EXPECT_EQ(values(imported(complex, kCopies)), (std::vector<std::int32_t>{0, 1, 6, 7}));
 }
 
-TEST(DlpackImport, CopiesToTheCpu) {
+TEST(DlpackImport, CopiesToCpu) {
   // Any memory that the host can read, with any device id.
   for (const DeviceInfo& device : kDevices) {
     if (!is_accessible(device.value, ARROW_DEVICE_CPU)) continue;
@@ -385,13 +385,13 @@ TEST(DlpackImport, CopiesToTheCpu) {
   }
 }
 
-TEST(DlpackImport, CopiesNothingThatItCannotRead) {
+TEST(DlpackImport, RejectsCopyOfDeviceMemory) {
   ForeignTensor tensor(kInt32, kValues.data(), {3}, {2});
   tensor->device = {kDLCUDA, 0};
   EXPECT_EQ(refused(tensor, kCopies).code(), ENOTSUP);
 }
 
-TEST(DlpackImport, RefusesWildStrides) {
+TEST(DlpackImport, RejectsOverflowingStrides) {
   for (const std::int64_t stride : {INT64_MAX, INT64_MIN, INT64_MAX / 4}) {
     ForeignTensor tensor(kInt32, kValues.data(), {3}, {stride});
     EXPECT_EQ(refused(tensor, kCopies).code(), EINVAL) << stride;
@@ -413,7 +413,7 @@ TEST(DlpackImport, RequiresAlignedValues) {
   EXPECT_EQ(values(result)[0], first);
 }
 
-TEST(DlpackImport, RefusesGarbage) {
+TEST(DlpackImport, RejectsMalformedTensors) {
   const auto malformed = [](ForeignTensor& tensor, std::string_view what) {
     const Error error = refused(tensor, kCopies);
     EXPECT_EQ(error.code(), EINVAL) << error.message();
@@ -446,7 +446,7 @@ TEST(DlpackImport, RefusesGarbage) {
   malformed(handle, "byte_offset");
 }
 
-TEST(DlpackImport, RefusesListsThatAreTooLong) {
+TEST(DlpackImport, RejectsOversizedLists) {
   if constexpr (sizeof(void*) < 8) {
     GTEST_SKIP() << "pointers of 32 bits: such a tensor would not fit in memory, so its shape is "
                     "refused before";
@@ -457,7 +457,7 @@ TEST(DlpackImport, RefusesListsThatAreTooLong) {
   EXPECT_EQ(refused(list, kLists).code(), ENOTSUP);
 }
 
-TEST(DlpackImport, KeepsTheMemoryForMovedChildren) {
+TEST(DlpackImport, MovedChildKeepsMemory) {
   ForeignTensor tensor(kInt32, kValues.data(), {2, 3});
   ImportedTensor result = imported(tensor);
   Schema child_schema(result.schema->children[0]);
@@ -565,7 +565,7 @@ TEST(Rules, dlpack_managed_minor_mismatch) {
   EXPECT_EQ(unknown.deleted, 1);
 }
 
-TEST(DlpackImport, RefusesUnknownFlagBitsOfAKnownVersion) {
+TEST(DlpackImport, RejectsUnknownFlagsOfKnownVersion) {
   ForeignTensor unknown(kInt32, kValues.data(), {2});
   unknown.managed.flags = 8;
   expect_mentions(refused(unknown), "got 8");

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::int32_t, 48> kValues{};
 
-TEST(DlpackNulls, AreRefused) {
+TEST(DlpackNulls, AreRejected) {
   Data some("i", 3, kValues.data());
   expect_mentions(refused(some.nulls(1, "\5")), "nulls");
   Data uncounted("i", 3, kValues.data());
@@ -26,7 +26,7 @@ TEST(DlpackNulls, AreRefused) {
   EXPECT_TRUE(exported(uncounted, {.nulls = Nulls::kIgnore}));
 }
 
-TEST(DlpackNulls, CountInTheRangeAlone) {
+TEST(DlpackNulls, AreCountedInRangeOnly) {
   Data none("i", 3, kValues.data());
   EXPECT_TRUE(exported(none.nulls(-1, "\x7f\x1f").offset(8)));
   Data later("i", 4, kValues.data());
@@ -37,7 +37,7 @@ TEST(DlpackNulls, CountInTheRangeAlone) {
   EXPECT_EQ(refused(malformed.nulls(1, nullptr)).code(), EINVAL);
 }
 
-TEST(DlpackNulls, AreNotReadOnADevice) {
+TEST(DlpackNulls, AreNotReadOnDevice) {
   // An invalid address: reading the bitmap would crash.
   const void* elsewhere = reinterpret_cast<const void*>(16);
   Data data("i", 3, kValues.data());
@@ -47,7 +47,7 @@ TEST(DlpackNulls, AreNotReadOnADevice) {
   EXPECT_EQ(refused(pending, {.event_handled = true}).code(), ENOTSUP);
 }
 
-TEST(DlpackNulls, AreRefusedAtEveryLevel) {
+TEST(DlpackNulls, AreRejectedAtEveryLevel) {
   Data values("i", 6, kValues.data());
   Data lists("+w:3", 2);
   EXPECT_EQ(refused(lists.child(values).nulls(1, "\1")).code(), ENOTSUP);
@@ -67,7 +67,7 @@ Bitmap all_but(std::int64_t element) {
 }
 
 // Three lists of two int32 values; `first` to `last` are the child elements of the slice.
-TEST(DlpackNulls, OfASlicedListAreThoseOfItsElements) {
+TEST(DlpackNulls, AreCountedInSlicedListElements) {
   for (const std::int64_t null_count : {-1, 1}) {
     for (std::int64_t lists_offset = 0; lists_offset < 4; ++lists_offset) {
       for (std::int64_t values_offset = 0; values_offset < 10; ++values_offset) {
@@ -93,7 +93,7 @@ TEST(DlpackNulls, OfASlicedListAreThoseOfItsElements) {
 }
 
 // The inner lists have a separate range.
-TEST(DlpackNulls, OfSlicedListsOfListsAreThoseOfTheInnerLists) {
+TEST(DlpackNulls, AreCountedInSlicedInnerLists) {
   for (std::int64_t null = 0; null < 16; ++null) {
     const Bitmap bits = all_but(null);
     Data values("i", 48, kValues.data());
@@ -110,7 +110,7 @@ TEST(DlpackNulls, OfSlicedListsOfListsAreThoseOfTheInnerLists) {
 }
 
 // The bitmap is not read, because the sum overflows 64 bits.
-TEST(DlpackNulls, AreNotLookedForBeyondTheRangeOfNumbers) {
+TEST(DlpackNulls, OverflowingOffsetReturnsEinval) {
   const Bitmap bits = all_but(63);
   for (const std::int64_t offset : {INT64_MAX, INT64_MAX - 4}) {
     Data plain("c", 5, kValues.data());

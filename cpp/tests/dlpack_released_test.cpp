@@ -140,7 +140,7 @@ void expect_both_refuse(const std::function<void(Tree&, Schema&, DeviceArray&)>&
   });
 }
 
-TEST(DlpackReleased, AWholeTreeIsExported) {
+TEST(DlpackReleased, ExportsCompleteTree) {
   Tree tree;
   Schema schema = tree.schema();
   DeviceArray array = tree.array();
@@ -149,21 +149,21 @@ TEST(DlpackReleased, AWholeTreeIsExported) {
   EXPECT_EQ((*tensor)->dl_tensor.ndim, 3);
 }
 
-TEST(DlpackReleased, SchemasOfChildren) {
+TEST(DlpackReleased, RejectsReleasedChildSchemas) {
   expect_both_refuse([](Tree&, Schema& schema, DeviceArray&) { Tree::release_schema(schema, 1); },
                      "ArrowSchema.children[0]: released");
   expect_both_refuse([](Tree&, Schema& schema, DeviceArray&) { Tree::release_schema(schema, 2); },
                      "ArrowSchema.children[0].children[0]: released");
 }
 
-TEST(DlpackReleased, Children) {
+TEST(DlpackReleased, RejectsReleasedChildren) {
   expect_both_refuse([](Tree&, Schema&, DeviceArray& array) { Tree::release_array(array, 1); },
                      "ArrowArray.children[0]: released");
   expect_both_refuse([](Tree&, Schema&, DeviceArray& array) { Tree::release_array(array, 2); },
                      "ArrowArray.children[0].children[0]: released");
 }
 
-TEST(DlpackReleased, Dictionaries) {
+TEST(DlpackReleased, RejectsReleasedDictionaries) {
   expect_both_refuse([](Tree& tree, Schema&, DeviceArray&) { tree.release_schema_dictionary(); },
                      "ArrowSchema.children[0].children[0].dictionary: released");
   expect_both_refuse([](Tree& tree, Schema&, DeviceArray&) { tree.release_array_dictionary(); },
@@ -171,7 +171,7 @@ TEST(DlpackReleased, Dictionaries) {
 }
 
 // The event was destroyed with the array: no stream waits for it.
-TEST(DlpackReleased, ArraysHaveNoEvent) {
+TEST(DlpackReleased, IgnoresEventOfReleasedArray) {
   Tree tree;
   Schema schema = tree.schema();
   DeviceArray array = tree.array();

@@ -36,7 +36,7 @@ constexpr ArrowDeviceType kStreams[] = {ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOS
                                         ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_ROCM,
                                         ARROW_DEVICE_ROCM_HOST};
 
-TEST(DlpackStream, TakesHandles) {
+TEST(DlpackStream, AcceptsHandles) {
   // With 32-bit handles, the lower half.
   constexpr auto kHandle = static_cast<std::uintptr_t>(0x7f0012345678);
   for (const ArrowDeviceType device : kStreams) {
@@ -45,13 +45,13 @@ TEST(DlpackStream, TakesHandles) {
   }
 }
 
-TEST(DlpackStream, OrdersTheHostBeforeMemoryThatItReads) {
+TEST(DlpackStream, OrdersHostForHostReadableMemory) {
   expect_ordered(ARROW_DEVICE_CUDA_HOST, {}, Ordering::kHost);
   expect_ordered(ARROW_DEVICE_CUDA_MANAGED, {}, Ordering::kHost);
   expect_ordered(ARROW_DEVICE_ROCM_HOST, {}, Ordering::kHost);
 }
 
-TEST(DlpackStream, OrdersTheHostWhereThereAreNoStreams) {
+TEST(DlpackStream, OrdersHostForDevicesWithoutStreams) {
   for (const DeviceInfo& device : kDevices) {
     const bool has_streams = device.runtime == Runtime::kCuda || device.runtime == Runtime::kHip;
     if (!has_streams) expect_ordered(device.value, {}, Ordering::kHost);
@@ -72,7 +72,7 @@ Status exported_for_none(ArrowDeviceType device, void* event) {
 }
 
 // The export waits for an event or fails; it never skips the wait.
-TEST(DlpackStream, WaitsForTheEventWhereThereAreNoStreams) {
+TEST(DlpackStream, WaitsForEventOnDevicesWithoutStreams) {
   struct Waits {
     void* event = nullptr;
     int count = 0;
@@ -108,7 +108,7 @@ TEST(DlpackStream, WaitsForTheEventWhereThereAreNoStreams) {
 }
 
 /// A stream is never passed to another runtime, which would treat it as a pointer.
-TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
+TEST(DlpackStream, RejectsStreamOfOtherRuntime) {
   constexpr static std::array<std::int32_t, 2> kValues{};
   FletchingWaiter waiter{};
   int waits = 0;
@@ -163,7 +163,7 @@ TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
   EXPECT_TRUE(unregister_waiter(ARROW_DEVICE_ONEAPI));
 }
 
-TEST(DlpackStream, NamesTheDevice) {
+TEST(DlpackStream, ErrorNamesDevice) {
   const Result<ConsumerStream> read = read_dlpack_stream(9999, 5);
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().message().find("unknown(9999)"), std::string::npos);

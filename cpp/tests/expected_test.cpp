@@ -125,7 +125,7 @@ R half(const R& result) {
   return R(std::in_place, *result / 2);
 }
 
-TEST(Expected, GenericCodeTakesAResult) {
+TEST(Expected, GenericCodeAcceptsResult) {
   EXPECT_EQ(half(Result<int>(6)), 3);
   EXPECT_EQ(half(Result<int>(Error(EIO, "lost"))).error().code(), EIO);
 #if defined(__cpp_lib_expected)

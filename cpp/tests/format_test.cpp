@@ -88,7 +88,7 @@ constexpr Row kPublished[] = {
     {"+r", TypeId::kRunEndEncoded, 0, 0, 2},
 };
 
-TEST(Format, ReadsEveryPublishedOne) {
+TEST(Format, ParsesEveryPublishedFormat) {
   for (const Row& row : kPublished) {
     const Format format = parsed(row.text);
     EXPECT_EQ(format.id, row.id) << row.text;
@@ -98,7 +98,7 @@ TEST(Format, ReadsEveryPublishedOne) {
   }
 }
 
-TEST(Format, ReadsParameters) {
+TEST(Format, ParsesParameters) {
   EXPECT_EQ(parsed("d:19,-10").precision, 19);
   EXPECT_EQ(parsed("d:19,-10").scale, -10);
   EXPECT_EQ(parsed("w:42").size, 42);
@@ -109,7 +109,7 @@ TEST(Format, ReadsParameters) {
   EXPECT_EQ(parsed("tsu:").timezone, "");
 }
 
-TEST(Format, ReadsUnits) {
+TEST(Format, ParsesUnits) {
   EXPECT_EQ(parsed("tts").unit, TimeUnit::kSecond);
   EXPECT_EQ(parsed("tDm").unit, TimeUnit::kMilli);
   EXPECT_EQ(parsed("tsu:").unit, TimeUnit::kMicro);
@@ -117,7 +117,7 @@ TEST(Format, ReadsUnits) {
   EXPECT_EQ(parsed("i").unit, TimeUnit::kNone);
 }
 
-TEST(Format, KnowsIntegersAndViews) {
+TEST(Format, ClassifiesIntegersAndViews) {
   constexpr std::string_view integers = "cCsSiIlL";
   for (const Row& row : kPublished) {
     EXPECT_EQ(parsed(row.text).is_integer(),
@@ -127,14 +127,14 @@ TEST(Format, KnowsIntegersAndViews) {
   }
 }
 
-TEST(Format, ShowsGarbageInPrintableLetters) {
+TEST(Format, ErrorEscapesUnprintableBytes) {
   const std::string text = refused(std::string("\xff\0\"q", 4));
   EXPECT_NE(text.find(R"("\xff\x00\"q")"), std::string::npos) << text;
   const std::string longest = refused(std::string(1U << 20U, 'x'));
   EXPECT_LT(longest.size(), 200U);
 }
 
-TEST(Format, TakesNullForAnError) {
+TEST(Format, RejectsNull) {
   const Result<Format> format = parse_format(static_cast<const char*>(nullptr));
   ASSERT_FALSE(format);
   EXPECT_EQ(format.error().code(), EINVAL);

@@ -107,7 +107,7 @@ void play_producer(const HostileCase& played) {
   }
 }
 
-TEST(HostileAsync, ProducersAndAConsumerThatTakesInside) {
+TEST(HostileAsync, ProducersWithConsumerTakingInCallback) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
     play_producer(played);
@@ -115,7 +115,7 @@ TEST(HostileAsync, ProducersAndAConsumerThatTakesInside) {
 }
 
 // Cancels from another thread at every state of the peer.
-TEST(HostileAsync, ProducersAndAConsumerThatCancels) {
+TEST(HostileAsync, ProducersWithCancellingConsumer) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
     auto application = std::make_shared<Application>(true);
@@ -130,7 +130,7 @@ TEST(HostileAsync, ProducersAndAConsumerThatCancels) {
   }
 }
 
-TEST(HostileAsync, ProducersAndADestroyedConsumer) {
+TEST(HostileAsync, ProducersWithDestroyedConsumer) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
     auto application = std::make_shared<Application>(false);
@@ -145,7 +145,7 @@ TEST(HostileAsync, ProducersAndADestroyedConsumer) {
   }
 }
 
-TEST(HostileAsync, ProducersAndADestroyedReader) {
+TEST(HostileAsync, ProducersWithDestroyedReader) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
     {

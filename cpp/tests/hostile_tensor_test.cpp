@@ -68,7 +68,7 @@ void play(const HostileCase& played) {
   }
 }
 
-TEST(HostileTensors, AreImportedOrRefused) {
+TEST(HostileTensors, AreImportedOrRejected) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
     play<DlpackTensor>(played);
     play<LegacyDlpackTensor>(played);

@@ -17,7 +17,7 @@ namespace {
 
 // Every operation returns an error for an event that cannot be waited on, and for the event of a
 // released array. It is never skipped.
-TEST(Hostile, EventsAreWaitedForOrRefused) {
+TEST(Hostile, UnwaitableEventsReturnErrors) {
   int refused = 0;
   for (const HostileCase& played : hostile_cases(kFletchingHostileArray)) {
     ArrowSchema raw_schema;
@@ -49,7 +49,7 @@ std::string error_of(const HostileCase& played, Options options) {
 }
 
 // A strict reader refuses the tolerated cases and names the rule.
-TEST(Hostile, StrictStreamsRefuseWhatIsTolerated) {
+TEST(Hostile, StrictStreamsRejectToleratedCases) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileDeviceStream)) {
     if (played.outcome != kFletchingHostileTolerated) continue;
     const std::string message = error_of(played, {.strict = true});

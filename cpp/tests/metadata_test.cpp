@@ -47,7 +47,7 @@ struct Exact {
   size_t size;
 };
 
-TEST(Metadata, NullIsNoPairs) {
+TEST(Metadata, ReadsNullAsEmpty) {
   const MetadataView view = MetadataView::read(nullptr).value();
   EXPECT_TRUE(view.empty());
   EXPECT_EQ(view.begin(), view.end());
@@ -55,13 +55,13 @@ TEST(Metadata, NullIsNoPairs) {
   EXPECT_FALSE(view.find("k").has_value());
 }
 
-TEST(Metadata, NoPairsAreFourBytes) {
+TEST(Metadata, EncodesEmptyAsFourBytes) {
   EXPECT_EQ(encode_metadata({}).value(), int32(0));
   const Exact block(int32(0));
   EXPECT_TRUE(MetadataView::read(block.memory.get()).value().empty());
 }
 
-TEST(Metadata, AnyRangeOfPairsIsEncoded) {
+TEST(Metadata, EncodesAnyRangeOfPairs) {
   const std::string expected = int32(2) + text("a") + text("1") + text("b") + text("");
   EXPECT_EQ(encode_metadata({{"a", "1"}, {"b", ""}}).value(), expected);
   EXPECT_EQ(encode_metadata(std::map<std::string, std::string>{{"b", ""}, {"a", "1"}}).value(),
@@ -70,7 +70,7 @@ TEST(Metadata, AnyRangeOfPairsIsEncoded) {
   EXPECT_EQ(encode_metadata(pairs).value(), expected);
 }
 
-TEST(Metadata, WhatIsReadEncodesToTheSameBytes) {
+TEST(Metadata, RoundTripsBytes) {
   const std::string block = encode_metadata({{"k", "v"}, {"", ""}, {"k", "again"}}).value();
   const MetadataView view = MetadataView::read(block.data()).value();
   EXPECT_EQ(view.size(), 3U);
@@ -81,13 +81,13 @@ TEST(Metadata, WhatIsReadEncodesToTheSameBytes) {
   EXPECT_EQ(view.find("no"), std::nullopt);
 }
 
-TEST(Metadata, ABlockNeedsNoAlignment) {
+TEST(Metadata, ReadsUnalignedBlock) {
   const std::string block = "x" + encode_metadata({{"key", "value"}}).value();
   EXPECT_EQ(MetadataView::read(block.data() + 1).value().find("key"), "value");
 }
 
 // Sizes that cannot be allocated: only the size of such a text is read.
-TEST(Metadata, ATextThatNoInt32MeasuresIsRefused) {
+TEST(Metadata, RejectsTextLongerThanInt32) {
   if constexpr (sizeof(size_t) > sizeof(int32_t)) {
     const char byte = 'x';
     const std::string_view huge(&byte, size_t{1} << 31U);
@@ -149,7 +149,7 @@ TEST(Rules, metadata_not_nul_terminated) {
   EXPECT_EQ(view.find("k"), with_nul);
 }
 
-TEST(Metadata, MemoryRunsOutWhileEncoding) {
+TEST(Metadata, EncodeAllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     const Result<std::string> block =
         inject([] { return encode_metadata({{"a key", "a value that is longer than a word"}}); });
@@ -158,7 +158,7 @@ TEST(Metadata, MemoryRunsOutWhileEncoding) {
   EXPECT_EQ(failed, 1);
 }
 
-TEST(Metadata, MemoryRunsOutWhileAnErrorIsWritten) {
+TEST(Metadata, AllocationFailureInErrorTextReturnsEnomem) {
   const std::string block = int32(1) + int32(-5);
   const int64_t failed = fail_each_allocation([&](Injection& inject) {
     const Result<MetadataView> view = inject([&] { return MetadataView::read(block.data()); });

@@ -99,7 +99,7 @@ void expect_freed_with_the_last(Driver& driver, std::vector<DeviceArray> parts,
   EXPECT_EQ(driver.live(), 0U) << "not freed by the last release";
 }
 
-TEST(MovedChild, MemoryAndEventAreFreedWithTheLastStruct) {
+TEST(MovedChild, LastReleaseFreesMemoryAndEvent) {
   for (const bool by_hand : {false, true}) {
     std::vector<size_t> order{0, 1, 2, 3};
     do {
@@ -118,7 +118,7 @@ TEST(MovedChild, MemoryAndEventAreFreedWithTheLastStruct) {
   }
 }
 
-TEST(MovedChild, OnlyOneIsMovedOut) {
+TEST(MovedChild, LastReleaseFreesWithOneMovedChild) {
   for (const bool parent_first : {false, true}) {
     for (const int64_t index : {0, 1}) {
       Driver driver;
@@ -132,7 +132,7 @@ TEST(MovedChild, OnlyOneIsMovedOut) {
 }
 
 // A producer may have inserted a column of another array: its memory outlives the event.
-TEST(MovedChild, AColumnOfAnotherArrayKeepsTheEvent) {
+TEST(MovedChild, ColumnOfOtherArrayKeepsEvent) {
   Driver driver;
   Driver other;
   DeviceArray batch = make_batch(driver);
@@ -149,7 +149,7 @@ TEST(MovedChild, AColumnOfAnotherArrayKeepsTheEvent) {
   EXPECT_EQ(driver.live() + other.live(), 0U);
 }
 
-TEST(MovedChild, NoneIsMovedOut) {
+TEST(MovedChild, ParentReleaseFreesAllWithoutMoves) {
   Driver driver;
   DeviceArray batch = make_batch(driver);
   EXPECT_EQ(driver.live(), kHandles);

@@ -48,7 +48,7 @@ Array leaf(Log* log, const std::string& name) {
   return Array(&raw);
 }
 
-TEST(NestedRelease, OwnersThatAreAttachedToOwners) {
+TEST(NestedRelease, OwnersAttachedToOwners) {
   Log log;
   DeviceArray array = make_cpu_array({}, {nullptr}, leaf(&log, "innermost")).value();
   for (int i = 0; i < kLevels; ++i) {
@@ -60,7 +60,7 @@ TEST(NestedRelease, OwnersThatAreAttachedToOwners) {
   EXPECT_EQ(log, Log{"innermost"});
 }
 
-TEST(NestedRelease, OwnersInTheBlocksOfBuilders) {
+TEST(NestedRelease, OwnersInBuilderBlocks) {
   Log log;
   Array array = leaf(&log, "innermost");
   for (int i = 0; i < kLevels; ++i) {
@@ -88,7 +88,7 @@ TEST(NestedRelease, ViewsOfViewsWithAttachedObjects) {
   EXPECT_EQ(log, (Log{"a0", "a", "event"}));
 }
 
-TEST(NestedRelease, ASecondCallOfAHookDoesNothing) {
+TEST(NestedRelease, SecondHookCallHasNoEffect) {
   const auto object = std::make_shared<int>(1);
   Schema schema = make_schema({.format = "i"}).value();
   ASSERT_TRUE(attach(schema, object));
@@ -101,7 +101,7 @@ TEST(NestedRelease, ASecondCallOfAHookDoesNothing) {
   EXPECT_EQ(object.use_count(), 1);
 }
 
-TEST(NestedRelease, SharesThatAreAttachedToViewsOfSchemas) {
+TEST(NestedRelease, SharesAttachedToSchemaViews) {
   Schema schema = make_schema({.format = "i"}).value();
   for (int i = 0; i < kLevels; ++i) {
     const SharedSchema shared = share(std::move(schema)).value();
@@ -112,7 +112,7 @@ TEST(NestedRelease, SharesThatAreAttachedToViewsOfSchemas) {
   EXPECT_TRUE(schema.is_released());
 }
 
-TEST(NestedRelease, ChildrenOfChildrenInABlock) {
+TEST(NestedRelease, GrandchildrenInBlock) {
   const auto object = std::make_shared<int>(1);
   auto builder =
       build_array({.arrays = kLevels, .buffers = kLevels + 1}, std::shared_ptr<int>(object))
@@ -127,7 +127,7 @@ TEST(NestedRelease, ChildrenOfChildrenInABlock) {
   EXPECT_EQ(object.use_count(), 1);
 }
 
-TEST(NestedRelease, TheOrderIsThatOfCalls) {
+TEST(NestedRelease, KeepsOrderOfNestedCalls) {
   Log log;
   Array inner = leaf(&log, "inner");
   ASSERT_TRUE(attach(inner, Note(&log, "of inner")));
@@ -145,7 +145,7 @@ TEST(NestedRelease, TheOrderIsThatOfCalls) {
             (Log{"outer", "first", "inner", "of inner", "second", "shared", "of shared", "third"}));
 }
 
-TEST(NestedRelease, AReleaseInADestructorIsCompleteWhenItReturns) {
+TEST(NestedRelease, ReleaseInDestructorCompletesBeforeReturn) {
   struct Holder {
     Log* log;
     Array array;

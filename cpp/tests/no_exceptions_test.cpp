@@ -27,7 +27,7 @@ TEST(NoExceptions, ErrorsAreValues) {
   EXPECT_EQ(child.error().code(), EINVAL);
 }
 
-TEST(NoExceptions, AnArrayThatFindsNoMemoryIsAnError) {
+TEST(NoExceptions, ArrayAllocationFailureReturnsError) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     const auto array = inject([] {
       return make_device_array({.length = 0}, {nullptr, nullptr}, Nothing(), ARROW_DEVICE_CPU, -1);
@@ -38,7 +38,7 @@ TEST(NoExceptions, AnArrayThatFindsNoMemoryIsAnError) {
 }
 
 // On a separate thread, because GoogleTest was compiled with exceptions and would catch this one.
-TEST(NoExceptionsDeathTest, ATextThatFindsNoMemoryEndsTheProgram) {
+TEST(NoExceptionsDeathTest, ErrorTextAllocationFailureTerminates) {
   const auto fail = [] {
     const FailAllocation failure(0);
     (void)Array().take_child(0);
@@ -46,7 +46,7 @@ TEST(NoExceptionsDeathTest, ATextThatFindsNoMemoryEndsTheProgram) {
   EXPECT_DEATH(std::thread(fail).join(), "bad_alloc");
 }
 
-TEST(NoExceptionsDeathTest, ValueOfAnErrorPrintsItAndEndsTheProgram) {
+TEST(NoExceptionsDeathTest, ValueOfErrorPrintsAndTerminates) {
   EXPECT_DEATH((void)Array().take_child(0).value(), "fletching: take_child");
 }
 

@@ -55,7 +55,7 @@ using Raws = ::testing::Types<ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowAr
 TYPED_TEST_SUITE(OwnerOrder, Raws);
 
 // Like std::unique_ptr: head = std::move(head->next).
-TYPED_TEST(OwnerOrder, AssignmentTakesBeforeItReleases) {
+TYPED_TEST(OwnerOrder, AssignmentMovesBeforeRelease) {
   Log log;
   auto next = std::make_unique<Owner<TypeParam>>(
       calling<TypeParam>([&log] { log.emplace_back("second"); }));
@@ -72,7 +72,7 @@ TYPED_TEST(OwnerOrder, AssignmentTakesBeforeItReleases) {
 }
 
 // The same with a Result whose new content is an error and whose old one is a value.
-TYPED_TEST(OwnerOrder, AssignmentOfAResultTakesBeforeItReleases) {
+TYPED_TEST(OwnerOrder, ResultAssignmentMovesBeforeRelease) {
   auto next = std::make_unique<Result<Owner<TypeParam>>>(
       Error(EIO, "an error with a text that is too long to be inside the string"));
   Result<Owner<TypeParam>>& source = *next;
@@ -83,7 +83,7 @@ TYPED_TEST(OwnerOrder, AssignmentOfAResultTakesBeforeItReleases) {
   EXPECT_EQ(head.error().code(), EIO);
 }
 
-TYPED_TEST(OwnerOrder, AssignmentToItselfKeepsTheStruct) {
+TYPED_TEST(OwnerOrder, SelfAssignmentKeepsStruct) {
   int released = 0;
   Owner<TypeParam> owner = calling<TypeParam>([&] { ++released; });
   Owner<TypeParam>* const same = &owner;
@@ -92,7 +92,7 @@ TYPED_TEST(OwnerOrder, AssignmentToItselfKeepsTheStruct) {
   EXPECT_FALSE(owner.is_released());
 }
 
-TYPED_TEST(OwnerOrder, ReleaseOfAnEntryThatErasesItself) {
+TYPED_TEST(OwnerOrder, ReleaseCallbackErasesEntry) {
   for (const bool marks : {true, false}) {
     int released = 0;
     std::unique_ptr<Owner<TypeParam>> entry;
@@ -108,7 +108,7 @@ TYPED_TEST(OwnerOrder, ReleaseOfAnEntryThatErasesItself) {
   }
 }
 
-TYPED_TEST(OwnerOrder, SlotOfAnEntryThatErasesItself) {
+TYPED_TEST(OwnerOrder, OutCallbackErasesEntry) {
   int released = 0;
   std::unique_ptr<Owner<TypeParam>> entry;
   const auto erase = [&] {
@@ -122,7 +122,7 @@ TYPED_TEST(OwnerOrder, SlotOfAnEntryThatErasesItself) {
   EXPECT_EQ(entry, nullptr);
 }
 
-TYPED_TEST(OwnerOrder, AssignmentToAnEntryThatErasesItself) {
+TYPED_TEST(OwnerOrder, AssignmentCallbackErasesEntry) {
   for (const bool marks : {true, false}) {
     Log log;
     std::unique_ptr<Owner<TypeParam>> entry;
@@ -136,7 +136,7 @@ TYPED_TEST(OwnerOrder, AssignmentToAnEntryThatErasesItself) {
   }
 }
 
-TYPED_TEST(OwnerOrder, WhatReleaseMovesInStays) {
+TYPED_TEST(OwnerOrder, KeepsStructMovedInByRelease) {
   int released = 0;
   Owner<TypeParam> owner;
   owner = calling<TypeParam>([&] { owner = calling<TypeParam>([&] { ++released; }); });
@@ -145,7 +145,7 @@ TYPED_TEST(OwnerOrder, WhatReleaseMovesInStays) {
   EXPECT_EQ(released, 0);
 }
 
-TYPED_TEST(OwnerOrder, AProducerThatForgetsToMarkIsCalledOnce) {
+TYPED_TEST(OwnerOrder, CallsReleaseOnceWithoutMark) {
   int released = 0;
   const auto forgetful = [&] { return calling<TypeParam>([&] { ++released; }, false); };
   {
@@ -159,7 +159,7 @@ TYPED_TEST(OwnerOrder, AProducerThatForgetsToMarkIsCalledOnce) {
   EXPECT_EQ(released, 4);
 }
 
-TEST(StreamReaderOrder, ReleaseOfAReaderThatIsDestroyedByIt) {
+TEST(StreamReaderOrder, ReleaseDestroysReader) {
   std::unique_ptr<DeviceArrayStreamReader> reader;
   reader = std::make_unique<DeviceArrayStreamReader>(
       calling<ArrowDeviceArrayStream>([&] { reader.reset(); }));
@@ -184,7 +184,7 @@ struct InPlace {
   }
 };
 
-TEST(HookOrder, AHookedStructThatIsFreedByItsRelease) {
+TEST(HookOrder, ReleaseFreesHookedStruct) {
   InPlace<ArrowArray> entry;
   Array array = calling<ArrowArray>([&] { entry.struct_.reset(); });
   const auto attached = std::make_shared<int>(1);
@@ -195,7 +195,7 @@ TEST(HookOrder, AHookedStructThatIsFreedByItsRelease) {
   EXPECT_EQ(attached.use_count(), 1);
 }
 
-TEST(HookOrder, AHookedStructThatIsFreedByTheAttachedObject) {
+TEST(HookOrder, AttachedObjectFreesHookedStruct) {
   InPlace<ArrowArray> entry;
   Array array = calling<ArrowArray>([] {});
   const auto erase = [&](int*) { entry.struct_.reset(); };
@@ -213,7 +213,7 @@ void replace_child(ArrowArray& parent, size_t index, Array by) {
   by.move_to(child);
 }
 
-TEST(HookOrder, AParentThatIsHeldBackAndFreedByTheReleaseOfAChild) {
+TEST(HookOrder, ChildReleaseFreesDeferredParent) {
   Log log;
   InPlace<ArrowDeviceArray> entry;
   ArrowDeviceArray raw = foreign_device_array(&log, "a", 3);
@@ -227,7 +227,7 @@ TEST(HookOrder, AParentThatIsHeldBackAndFreedByTheReleaseOfAChild) {
   EXPECT_EQ(log, Log{"a2"});
 }
 
-TEST(BlockOrder, AParentThatIsFreedByTheReleaseOfAForeignChild) {
+TEST(BlockOrder, ForeignChildReleaseFreesParent) {
   for (const bool by_dictionary : {false, true}) {
     InPlace<ArrowArray> entry;
     const auto owned = std::make_shared<int>(1);

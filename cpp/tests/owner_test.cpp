@@ -61,14 +61,14 @@ bool is_all_zero(const ArrowDeviceArray& array) {
 DeviceArray own(ArrowDeviceArray raw) { return DeviceArray(&raw); }
 Array own(ArrowArray raw) { return Array(&raw); }
 
-TEST(Owner, ANewOneIsReleasedAndZero) {
+TEST(Owner, NewOwnerIsReleasedAndZero) {
   const DeviceArray array;
   EXPECT_TRUE(array.is_released());
   EXPECT_FALSE(array);
   EXPECT_TRUE(is_all_zero(*array.get()));
 }
 
-TEST(Owner, OutReturnsAZeroedSlotAndReleasesTheOldStruct) {
+TEST(Owner, OutReleasesOldStructAndReturnsZeroedSlot) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 0));
   array->reserved[1] = 7;
@@ -77,7 +77,7 @@ TEST(Owner, OutReturnsAZeroedSlotAndReleasesTheOldStruct) {
   EXPECT_TRUE(is_all_zero(*slot));
 }
 
-TEST(Owner, AssignmentReleasesWhatWasThere) {
+TEST(Owner, AssignmentReleasesOldStruct) {
   Log log;
   Array array = own(foreign_array(&log, "a"));
   array = own(foreign_array(&log, "b"));
@@ -89,7 +89,7 @@ TEST(Owner, AssignmentReleasesWhatWasThere) {
   EXPECT_EQ(log, (Log{"a", "b"}));
 }
 
-TEST(Owner, MoveToTheOwnAddressChangesNothing) {
+TEST(Owner, MoveToOwnAddressHasNoEffect) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 0));
   array.move_to(array.get());
@@ -98,7 +98,7 @@ TEST(Owner, MoveToTheOwnAddressChangesNothing) {
   EXPECT_EQ(log, (Log{"a", "event"}));
 }
 
-TEST(Owner, AReleasedOneReadsAsEmpty) {
+TEST(Owner, ReleasedOwnerReadsAsEmpty) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
   array.release();
@@ -113,7 +113,7 @@ TEST(Owner, AReleasedOneReadsAsEmpty) {
 }
 
 // The metadata pointer of the released struct is dangling.
-TEST(Owner, TheMetadataOfAReleasedSchemaAreRefused) {
+TEST(Owner, RejectsMetadataOfReleasedSchema) {
   ArrowSchema raw{};
   raw.metadata = new char[4]{};  // no pairs
   raw.private_data = const_cast<char*>(raw.metadata);
@@ -129,7 +129,7 @@ TEST(Owner, TheMetadataOfAReleasedSchemaAreRefused) {
   EXPECT_EQ(code_of(schema.metadata()), EINVAL);
 }
 
-TEST(Owner, MalformedListsOfChildrenReadAsEmpty) {
+TEST(Owner, MalformedChildListsReadAsEmpty) {
   Log log;
   Array array = own(foreign_array(&log, "a", 1));
   const int64_t n = std::exchange(array->n_children, -1);
@@ -142,7 +142,7 @@ TEST(Owner, MalformedListsOfChildrenReadAsEmpty) {
   EXPECT_EQ(array.children().size(), 1U);
 }
 
-TEST(Owner, AccessorsReadTheFields) {
+TEST(Owner, AccessorsReadFields) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
   EXPECT_EQ(array.length(), 1);
@@ -152,7 +152,7 @@ TEST(Owner, AccessorsReadTheFields) {
   EXPECT_EQ(array.children()[1], array->array.children[1]);
 }
 
-TEST(Owner, TextsThatAreNullReadAsEmpty) {
+TEST(Owner, NullTextsReadAsEmpty) {
   ArrowSchema raw{};
   raw.release = [](ArrowSchema* self) { self->release = nullptr; };
   const Schema schema(&raw);
@@ -163,7 +163,7 @@ TEST(Owner, TextsThatAreNullReadAsEmpty) {
 
 // --- Attaching ---
 
-TEST(Attach, TheObjectIsDestroyedAfterTheOldRelease) {
+TEST(Attach, DestroysObjectAfterOldRelease) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 1));
   void* const private_data = array->array.private_data;
@@ -175,7 +175,7 @@ TEST(Attach, TheObjectIsDestroyedAfterTheOldRelease) {
   EXPECT_EQ(log, (Log{"a0", "a", "event", "first", "second"}));
 }
 
-TEST(Attach, ToASchemaAndWithACopy) {
+TEST(Attach, AttachesCopyToSchema) {
   ArrowSchema raw{};
   raw.release = [](ArrowSchema* self) { self->release = nullptr; };
   const auto object = std::make_shared<int>(1);
@@ -187,7 +187,7 @@ TEST(Attach, ToASchemaAndWithACopy) {
   EXPECT_EQ(object.use_count(), 1);
 }
 
-TEST(Attach, AnyNumberOfObjectsIsDestroyedWithoutRecursion) {
+TEST(Attach, DestroysManyObjectsWithoutRecursion) {
   constexpr int kObjects = 1 << 18;
   const auto object = std::make_shared<int>(1);
   ArrowSchema raw{};
@@ -199,7 +199,7 @@ TEST(Attach, AnyNumberOfObjectsIsDestroyedWithoutRecursion) {
   EXPECT_EQ(object.use_count(), 1);
 }
 
-TEST(Attach, ToAReleasedOneIsRefused) {
+TEST(Attach, RejectsReleasedOwner) {
   Log log;
   Array array;
   Note note(&log, "note");
@@ -209,7 +209,7 @@ TEST(Attach, ToAReleasedOneIsRefused) {
   EXPECT_EQ(note.log, &log);  // NOLINT(bugprone-use-after-move): it must not be moved from
 }
 
-TEST(Attach, AReleaseThatForgetsToMarkIsMarked) {
+TEST(Attach, MarksStructAfterReleaseWithoutMark) {
   ArrowArray raw{};
   raw.release = [](ArrowArray*) {};
   Array array(&raw);
@@ -218,7 +218,7 @@ TEST(Attach, AReleaseThatForgetsToMarkIsMarked) {
   EXPECT_TRUE(array.is_released());
 }
 
-TEST(Attach, OneAllocationThatMayFail) {
+TEST(Attach, AllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     Log log;
     Array array = own(foreign_array(&log, "a"));

@@ -220,7 +220,7 @@ class RandomTree {
   std::vector<std::shared_ptr<void>> rest_;
 };
 
-TEST(RandomTree, MovesViewsAndStreamsKeepStructsAndData) {
+TEST(RandomTree, KeepsDataThroughMovesViewsAndStreams) {
   for (unsigned seed = 0; seed < 500 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     RandomTree(seed).run();

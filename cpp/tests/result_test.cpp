@@ -65,7 +65,7 @@ R relay(R result) {
   }
 }
 
-TEST(Result, RelayOfEveryTypeKeepsTheValueOrTheError) {
+TEST(Result, RelayKeepsValueOrErrorOfEveryType) {
   EXPECT_EQ(*relay(Result<bool>(false)), false);
   EXPECT_EQ(**relay(Result<std::optional<int>>(std::optional<int>(3))), 3);
   EXPECT_EQ(**relay(Result<std::unique_ptr<int>>(std::make_unique<int>(4))), 4);
@@ -84,7 +84,7 @@ TEST(Result, HasValueAndOkAgree) {
   EXPECT_FALSE(Status(failure()).has_value());
 }
 
-TEST(Result, ValueOrReturnsTheOtherForAnError) {
+TEST(Result, ValueOrReturnsDefaultForError) {
   const Result<std::string> text = std::string("here");
   EXPECT_EQ(text.value_or("other"), "here");
   EXPECT_EQ(Result<std::string>(failure()).value_or("other"), "other");
@@ -92,7 +92,7 @@ TEST(Result, ValueOrReturnsTheOtherForAnError) {
   EXPECT_EQ(*moved, 5);
 }
 
-TEST(Result, AndThenRunsForAValueOnly) {
+TEST(Result, AndThenRunsOnlyForValue) {
   const auto half = [](int value) -> Result<int> {
     if (value % 2 != 0) return Error(EINVAL, "odd");
     return value / 2;
@@ -105,7 +105,7 @@ TEST(Result, AndThenRunsForAValueOnly) {
   EXPECT_EQ(Result<int>(7).and_then([](int) { return Status(failure()); }).error().code(), EIO);
 }
 
-TEST(Result, TransformWrapsWhatTheCallableReturns) {
+TEST(Result, TransformWrapsReturnValue) {
   const Result<int> three = 3;
   EXPECT_EQ(three.transform([](int value) { return std::to_string(value); }).value(), "3");
   EXPECT_TRUE(three.transform([](int) {}).has_value());
@@ -116,7 +116,7 @@ TEST(Result, TransformWrapsWhatTheCallableReturns) {
   EXPECT_EQ(**moved, 5);
 }
 
-TEST(Result, OrElseRunsForAnErrorOnly) {
+TEST(Result, OrElseRunsOnlyForError) {
   const auto instead = [](const Error& error) -> Result<int> { return error.code(); };
   EXPECT_EQ(Result<int>(failure()).or_else(instead).value(), EIO);
   EXPECT_EQ(Result<int>(1).or_else(instead).value(), 1);
@@ -124,7 +124,7 @@ TEST(Result, OrElseRunsForAnErrorOnly) {
   EXPECT_TRUE(failed.or_else([](const Error&) { return Status(); }));
 }
 
-TEST(Result, TransformErrorReplacesTheError) {
+TEST(Result, TransformErrorReplacesError) {
   const auto add_place = [](const Error& error) {
     return Error(error.code(), "column 2: " + error.message());
   };
@@ -134,7 +134,7 @@ TEST(Result, TransformErrorReplacesTheError) {
   EXPECT_EQ(Status(failure()).transform_error(add_place).error().code(), EIO);
 }
 
-TEST(Result, CallablesGetANonConstValueOfAnLvalue) {
+TEST(Result, CallablesReceiveNonConstLvalue) {
   Result<int> three = 3;
   EXPECT_EQ(three.and_then([](int& value) -> Result<int> { return ++value; }).value(), 4);
   EXPECT_EQ(three.transform([](int& value) { return ++value; }).value(), 5);
@@ -159,14 +159,14 @@ TEST(Result, ComparesValuesAndErrors) {
 }
 
 // Iterators of results are comparable even if the value has no operator==.
-TEST(Result, IteratorsOfResultsAreCompared) {
+TEST(Result, ComparesIteratorResults) {
   std::vector<Result<DeviceArray>> batches;
   EXPECT_TRUE(batches.empty());
   batches.emplace_back(failure());
   EXPECT_NE(batches.begin(), batches.end());
 }
 
-TEST(Result, MadeOfWhatTheValueIsMadeOf) {
+TEST(Result, ConstructsFromValueArguments) {
   const auto text = []() -> Result<std::string> { return "text"; };
   EXPECT_EQ(text(), "text");
   static_assert(!std::is_convertible_v<std::string_view, Result<std::string>>);
@@ -179,7 +179,7 @@ TEST(Result, MadeOfWhatTheValueIsMadeOf) {
   static_assert(!std::is_default_constructible_v<Result<std::reference_wrapper<int>>>);
 }
 
-TEST(Result, EmplaceAndSwapReplaceTheValue) {
+TEST(Result, EmplaceAndSwapReplaceValue) {
   Result<std::string> text = failure();
   EXPECT_EQ(text.error_or(Error(EINVAL, "none")).code(), EIO);
   text.emplace() = "here";
@@ -196,7 +196,7 @@ TEST(Result, EmplaceAndSwapReplaceTheValue) {
 
 #if defined(__cpp_exceptions)
 
-TEST(Result, ValueOfAnErrorThrowsTheCodeAndTheText) {
+TEST(Result, ValueOfErrorThrowsCodeAndText) {
   const Result<int> failed = Error(ENODEV, "no device");
   try {
     static_cast<void>(failed.value());

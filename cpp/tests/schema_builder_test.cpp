@@ -40,7 +40,7 @@ SchemaNode with_inner(SchemaNode inner) {
 
 std::string message(const SchemaNode& node) { return make_schema(node).error().message(); }
 
-TEST(MakeSchema, SaysWhatTheNodeSays) {
+TEST(MakeSchema, CopiesAllFieldsOfNode) {
   const Schema schema = make_schema(kBatch).value();
   EXPECT_EQ(schema.format(), "+s");
   EXPECT_EQ(schema->flags, 0);
@@ -57,7 +57,7 @@ TEST(MakeSchema, SaysWhatTheNodeSays) {
   EXPECT_EQ(MetadataView::read(item->dictionary->metadata).value().find("d"), "e");
 }
 
-TEST(MakeSchema, KeepsNothingOfTheNode) {
+TEST(MakeSchema, DoesNotReferenceNode) {
   std::string format = "+s";
   std::string key = "key";
   const Schema schema =
@@ -69,7 +69,7 @@ TEST(MakeSchema, KeepsNothingOfTheNode) {
   EXPECT_EQ(schema.metadata().value().find("key"), "key");
 }
 
-TEST(MakeSchema, OneAllocationForAllOfIt) {
+TEST(MakeSchema, AllocatesOnce) {
   const int64_t before = testing::allocations();
   Schema schema = make_schema(kBatch).value();
   EXPECT_EQ(testing::allocations(), before + 1);
@@ -78,7 +78,7 @@ TEST(MakeSchema, OneAllocationForAllOfIt) {
   EXPECT_EQ(testing::live_allocations(), live - 1);
 }
 
-TEST(MakeSchema, AChildOutlivesItsParent) {
+TEST(MakeSchema, ChildOutlivesParent) {
   const int64_t live = testing::live_allocations();
   Schema schema = make_schema(kBatch).value();
   Schema lists = schema.take_child(1).value();
@@ -92,12 +92,12 @@ TEST(MakeSchema, AChildOutlivesItsParent) {
   EXPECT_EQ(testing::live_allocations(), live);
 }
 
-TEST(MakeSchema, MoreThanOneDictionaryIsRefused) {
+TEST(MakeSchema, RejectsSecondDictionary) {
   EXPECT_EQ(message(with_inner({.format = "c", .dictionary = {{.format = "u"}, {.format = "u"}}})),
             "make_schema: child 1: child 0: dictionary: expected at most one, got 2");
 }
 
-TEST(MakeSchema, NestingHasALimit) {
+TEST(MakeSchema, LimitsNesting) {
   const auto nested = [](int depth) {
     SchemaNode node{.format = "i"};
     for (int i = 1; i < depth; ++i) node = {.format = "+l", .children = {std::move(node)}};
@@ -108,7 +108,7 @@ TEST(MakeSchema, NestingHasALimit) {
   EXPECT_NE(text.find("nested too deep"), std::string::npos) << text;
 }
 
-TEST(MakeSchema, MemoryRunsOut) {
+TEST(MakeSchema, AllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     const Result<Schema> schema = inject([] { return make_schema(kBatch); });
     EXPECT_EQ(code_of(schema), inject.fired() ? ENOMEM : 0);
@@ -116,7 +116,7 @@ TEST(MakeSchema, MemoryRunsOut) {
   EXPECT_EQ(failed, 1);
 }
 
-TEST(MakeSchema, MemoryRunsOutForTheWords) {
+TEST(MakeSchema, AllocationFailureInErrorTextReturnsEnomem) {
   const SchemaNode node = with_inner({.format = ""});
   const int64_t failed = fail_each_allocation([&](Injection& inject) {
     const Result<Schema> schema = inject([&] { return make_schema(node); });
@@ -197,7 +197,7 @@ TEST(Rules, schema_dictionary_null_otherwise) {
 }
 
 // The limit itself is allowed.
-TEST(MakeSchema, RefusesMoreStructsThanALibraryReads) {
+TEST(MakeSchema, LimitsNumberOfStructs) {
   const SchemaNode pair{.format = "+s", .children = {{.format = "i"}}};
   detail::SchemaSize size{.structs = detail::kMaxStructs - 2};
   EXPECT_TRUE(detail::measure(pair, &size));
@@ -208,7 +208,7 @@ TEST(MakeSchema, RefusesMoreStructsThanALibraryReads) {
 }
 
 // For example a few long texts shared by millions of nodes.
-TEST(MakeSchema, DoesNotWrapTheSizeOfTheTexts) {
+TEST(MakeSchema, DetectsTextSizeOverflow) {
   detail::SchemaSize size{.text = INT64_MAX - 2};
   EXPECT_TRUE(detail::measure({.format = "i"}, &size));
   EXPECT_FALSE(size.text);

@@ -31,7 +31,7 @@ SharedDeviceArray shared_batch(Log* log, size_t children) {
   return share(DeviceArray(&raw)).value();
 }
 
-TEST(Shared, AColumnIsAViewOfTheSameBuffersWithTheEvent) {
+TEST(Shared, ColumnSharesBuffersAndEvent) {
   Log log;
   const SharedDeviceArray shared = shared_batch(&log, 2);
   const DeviceArray column = shared.column(1).value();
@@ -42,7 +42,7 @@ TEST(Shared, AColumnIsAViewOfTheSameBuffersWithTheEvent) {
   EXPECT_EQ(column->sync_event, shared->get()->sync_event);
 }
 
-TEST(Shared, TheDataLivesUntilTheLastViewIsReleased) {
+TEST(Shared, LastViewReleaseFreesData) {
   Log log;
   auto shared = std::make_unique<SharedDeviceArray>(shared_batch(&log, 2));
   EXPECT_TRUE(shared->is_unique());
@@ -56,7 +56,7 @@ TEST(Shared, TheDataLivesUntilTheLastViewIsReleased) {
   EXPECT_EQ(log, (Log{"a0", "a1", "ad", "a", "event"}));
 }
 
-TEST(Shared, ChildrenAreMovedOutOfAViewAndOthersDoNotNotice) {
+TEST(Shared, MovingChildrenOutKeepsOtherViews) {
   Log log;
   auto shared = std::make_unique<SharedDeviceArray>(shared_batch(&log, 2));
   DeviceArray one = shared->view().value();
@@ -75,7 +75,7 @@ TEST(Shared, ChildrenAreMovedOutOfAViewAndOthersDoNotNotice) {
   EXPECT_EQ(log, (Log{"a0", "a1", "ad", "a", "event"}));
 }
 
-TEST(Shared, AViewMayBeSharedAgain) {
+TEST(Shared, SharesViewAgain) {
   Log log;
   auto shared = std::make_unique<SharedDeviceArray>(shared_batch(&log, 1));
   auto nested = std::make_unique<SharedDeviceArray>(share(shared->view().value()).value());
@@ -87,7 +87,7 @@ TEST(Shared, AViewMayBeSharedAgain) {
   EXPECT_EQ(log, (Log{"a0", "ad", "a", "event"}));
 }
 
-TEST(Shared, MalformedOnesAreRefusedWithWords) {
+TEST(Shared, RejectsMalformedArraysWithMessage) {
   Log log;
   ArrowArray raw = foreign_array(&log, "a", 2);
   ArrowArray* first = raw.children[0];
@@ -131,7 +131,7 @@ TEST(Shared, MalformedOnesAreRefusedWithWords) {
 }
 
 // The level above lists each level twice: 23 structs in 2^23 - 1 places.
-TEST(Shared, TooManyStructsAreRefused) {
+TEST(Shared, RejectsTooManyStructs) {
   std::array<ArrowSchema, 23> levels{};
   std::array<std::array<ArrowSchema*, 2>, levels.size() - 1> lists{};
   for (size_t i = 0; i < levels.size(); ++i) {
@@ -147,7 +147,7 @@ TEST(Shared, TooManyStructsAreRefused) {
             "view: the struct or a descendant is one of too many: expected at most 4194304");
 }
 
-TEST(Shared, NestingHasTheLimitOfASchemaOfOurs) {
+TEST(Shared, LimitsNestingLikeMakeSchema) {
   SchemaNode node{.format = "i"};
   for (int i = 1; i < detail::kMaxDepth; ++i) node = {.format = "+l", .children = {node}};
   Schema below = make_schema(node).value();
@@ -162,7 +162,7 @@ TEST(Shared, NestingHasTheLimitOfASchemaOfOurs) {
   EXPECT_TRUE(deeper.column(0).ok());
 }
 
-TEST(Shared, ASchemaWithoutAFormatIsRefused) {
+TEST(Shared, RejectsSchemaWithoutFormat) {
   Schema original =
       make_schema({.format = "+s", .children = {{.format = "c", .dictionary = {{.format = "u"}}}}})
           .value();
@@ -177,7 +177,7 @@ TEST(Shared, ASchemaWithoutAFormatIsRefused) {
   EXPECT_TRUE(shared.view().ok());
 }
 
-TEST(Shared, AViewOfASchemaHasAllOfIt) {
+TEST(Shared, SchemaViewHasAllFields) {
   auto shared = std::make_unique<SharedSchema>(
       share(make_schema({.format = "+s",
                          .name = "root",
@@ -197,12 +197,12 @@ TEST(Shared, AViewOfASchemaHasAllOfIt) {
   EXPECT_STREQ(view->children[1]->dictionary->format, "u");
 }
 
-TEST(Shared, AReleasedOneIsRefused) {
+TEST(Shared, RejectsReleasedOwner) {
   EXPECT_EQ(code_of(share(Array())), EINVAL);
   EXPECT_EQ(share(Schema()).error().message(), "share: struct is released: expected a live struct");
 }
 
-TEST(Shared, OneAllocationForAView) {
+TEST(Shared, ViewAllocatesOnce) {
   Log log;
   const SharedDeviceArray shared = shared_batch(&log, 100);
   const int64_t before = testing::allocations();
@@ -210,7 +210,7 @@ TEST(Shared, OneAllocationForAView) {
   EXPECT_EQ(testing::allocations(), before + 1);
 }
 
-TEST(Shared, MemoryRunsOut) {
+TEST(Shared, AllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     Log log;
     ArrowDeviceArray raw = foreign_device_array(&log, "a", 1);
@@ -236,7 +236,7 @@ void on_threads(const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Shared, ViewsAreMadeAndReleasedOnManyThreads) {
+TEST(Shared, CreatesAndReleasesViewsOnManyThreads) {
   Log log;
   {
     const SharedDeviceArray shared = shared_batch(&log, 4);
@@ -255,7 +255,7 @@ TEST(Shared, ViewsAreMadeAndReleasedOnManyThreads) {
 }
 
 // A non-atomic count would fail within this many rounds.
-TEST(Shared, IsCopiedOnManyThreads) {
+TEST(Shared, CopiesOnManyThreads) {
   Log log;
   const SharedDeviceArray shared = shared_batch(&log, 1);
   on_threads([&shared](int64_t /*i*/) {

@@ -16,7 +16,7 @@
 namespace fletching::testing {
 namespace {
 
-TEST(StreamAdapters, plain_stream_as_device_stream) {
+TEST(StreamAdapters, ConvertsPlainStreamToDeviceStream) {
   Script script{.steps{{}, {}, {.code = ENOSPC}}};
   {
     DeviceArrayStreamReader reader(
@@ -36,7 +36,7 @@ TEST(StreamAdapters, plain_stream_as_device_stream) {
   expect_clean(script);
 }
 
-TEST(StreamAdapters, device_stream_as_plain_stream) {
+TEST(StreamAdapters, ConvertsDeviceStreamToPlainStream) {
   Script script{.steps{{.device_type = ARROW_DEVICE_CUDA_HOST}, {.code = ENOSPC}},
                 .device_type = ARROW_DEVICE_CUDA_HOST};
   {
@@ -49,7 +49,7 @@ TEST(StreamAdapters, device_stream_as_plain_stream) {
   expect_clean(script);
 }
 
-TEST(StreamAdapters, a_device_that_the_cpu_cannot_read_is_refused) {
+TEST(StreamAdapters, RejectsDeviceMemory) {
   for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_EXT_DEV, 9999}) {
     Script script{.device_type = type};
     const auto stream = to_array_stream(foreign_stream<ArrowDeviceArrayStream>(script));
@@ -93,7 +93,7 @@ TEST(Rules, sync_event_waited_before_access) {
   EXPECT_EQ(script.live, 0);
 }
 
-TEST(StreamAdapters, there_and_back) {
+TEST(StreamAdapters, RoundTripsPlainStream) {
   Script script{.steps{{}, {}}};
   {
     auto device = to_device_stream(foreign_stream<ArrowArrayStream>(script)).value();
@@ -105,16 +105,14 @@ TEST(StreamAdapters, there_and_back) {
   expect_clean(script);
 }
 
-TEST(StreamAdapters, a_released_array_is_refused) {
-  EXPECT_EQ(code_of(to_array(DeviceArray())), EINVAL);
-}
+TEST(StreamAdapters, RejectsReleasedArray) { EXPECT_EQ(code_of(to_array(DeviceArray())), EINVAL); }
 
-TEST(StreamAdapters, released_streams_are_refused) {
+TEST(StreamAdapters, RejectsReleasedStreams) {
   EXPECT_EQ(code_of(to_device_stream(ArrayStream())), EINVAL);
   EXPECT_EQ(code_of(to_array_stream(DeviceArrayStream())), EINVAL);
 }
 
-TEST(StreamAdapters, survive_every_allocation_failing) {
+TEST(StreamAdapters, SurvivesAllocationFailures) {
   const auto failed = fail_each_allocation([](Injection& inject) {
     Script script;
     const int code =

@@ -240,21 +240,21 @@ std::vector<std::int64_t> lengths_of(Parts& parts, Content content) {
   return lengths;
 }
 
-TEST(MakeStream, of_a_vector) {
+TEST(MakeStream, AcceptsVector) {
   Parts parts;
   std::vector<DeviceArray> batches;
   for (const int length : {1, 2}) batches.push_back(parts.batch<DeviceArray>(length));
   EXPECT_EQ(lengths_of<Device>(parts, std::move(batches)), (std::vector<std::int64_t>{1, 2}));
 }
 
-TEST(MakeStream, of_a_view) {
+TEST(MakeStream, AcceptsView) {
   Parts parts;
   auto view = std::views::iota(1, 4) |
               std::views::transform([&](int length) { return parts.batch<Array>(length); });
   EXPECT_EQ(lengths_of<Plain>(parts, view), (std::vector<std::int64_t>{1, 2, 3}));
 }
 
-TEST(MakeStream, of_results) {
+TEST(MakeStream, AcceptsResults) {
   Parts parts;
   std::vector<Result<Array>> batches;
   batches.emplace_back(parts.batch<Array>(1));
@@ -263,7 +263,7 @@ TEST(MakeStream, of_results) {
   EXPECT_EQ(lengths_of<Plain>(parts, std::move(batches)), (std::vector<std::int64_t>{1, -ENOSPC}));
 }
 
-TEST(MakeStream, of_a_reader) {
+TEST(MakeStream, AcceptsReader) {
   Parts parts;
   Script foreign{.steps{{}, {}, {.code = ENOSPC}}};
   DeviceArrayStreamReader reader(foreign_stream<Device>(foreign));
@@ -272,7 +272,7 @@ TEST(MakeStream, of_a_reader) {
   expect_clean(foreign);
 }
 
-TEST(MakeStream, of_a_callable_that_says_when_it_ends) {
+TEST(MakeStream, CallableEndsStreamWithNullopt) {
   Parts parts;
   const auto counts = [&parts, n = 0]() mutable -> std::optional<Result<Array>> {
     if (n == 2) return std::nullopt;
@@ -291,7 +291,7 @@ TEST(MakeStream, of_a_callable_that_says_when_it_ends) {
   EXPECT_EQ(lengths_of<Device>(parts, moved_from), (std::vector<std::int64_t>{-EINVAL}));
 }
 
-TEST(MakeStream, of_a_callable_that_is_copied) {
+TEST(MakeStream, ThrowingCallableCopyReturnsEnomem) {
   Parts parts;
   struct ThrowsWhenCopied {
     ThrowsWhenCopied() = default;
@@ -307,7 +307,7 @@ TEST(MakeStream, of_a_callable_that_is_copied) {
   EXPECT_EQ(code_of(make_array_stream(parts.schema(), ThrowsWhenCopied())), 0);
 }
 
-TEST(MakeStream, refuses_a_released_element) {
+TEST(MakeStream, RejectsReleasedElement) {
   Parts parts;
   std::vector<Array> batches(2);
   EXPECT_EQ(lengths_of<Plain>(parts, std::move(batches)), (std::vector<std::int64_t>{-EINVAL}));
@@ -326,7 +326,7 @@ Owner<Raw> relabelled(Script& script, const char* format) {
 }
 
 template <class Raw>
-void compares_the_schema_of_a_reader() {
+void compare_reader_schema() {
   for (const bool same : {true, false}) {
     Script script{.steps{{}, {}}};
     {
@@ -341,16 +341,16 @@ void compares_the_schema_of_a_reader() {
     expect_clean(script);
   }
 }
-TEST(MakeStream, compares_the_schema_of_a_reader) {
-  compares_the_schema_of_a_reader<Plain>();
-  compares_the_schema_of_a_reader<Device>();
+TEST(MakeStream, ComparesReaderSchema) {
+  compare_reader_schema<Plain>();
+  compare_reader_schema<Device>();
 }
 
-TEST(MakeStream, refuses_a_released_schema) {
+TEST(MakeStream, RejectsReleasedSchema) {
   EXPECT_EQ(code_of(make_array_stream(Schema(), [] { return Array(); })), EINVAL);
 }
 
-TEST(MakeStream, accepts_null_arguments) {
+TEST(MakeStream, CallbacksAcceptNullArguments) {
   Parts parts;
   auto stream = stream_of<Plain>(parts, [] { return Array(); });
   EXPECT_EQ(stream->get_next(stream.get(), nullptr), EINVAL);
@@ -358,7 +358,7 @@ TEST(MakeStream, accepts_null_arguments) {
   EXPECT_EQ(stream->get_last_error(nullptr), nullptr);
 }
 
-TEST(MakeStream, survives_every_allocation_failing) {
+TEST(MakeStream, SurvivesAllocationFailures) {
   Parts parts;
   const auto failed = fail_each_allocation([&](Injection& inject) {
     const auto run = [&]() -> int {

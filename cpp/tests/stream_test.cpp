@@ -190,7 +190,7 @@ Owner<Raw> with_next(Script& script,
 }
 
 template <class Raw>
-void strict_compares_batches_with_the_schema() {
+void strict_compares_batches() {
   using RawBatch = typename StreamReader<Raw>::batch_type::raw_type;
   const auto spoiled = [](Raw* self, RawBatch* out) {
     const int code = foreign_get_next(self, out);
@@ -215,14 +215,14 @@ void strict_compares_batches_with_the_schema() {
     expect_clean(script);
   }
 }
-TEST(StreamReader, strict_compares_batches_with_the_schema) {
-  strict_compares_batches_with_the_schema<Plain>();
-  strict_compares_batches_with_the_schema<Device>();
+TEST(StreamReader, StrictComparesBatchesWithSchema) {
+  strict_compares_batches<Plain>();
+  strict_compares_batches<Device>();
 }
 
 /// If the callback released the stream, the rest of `text` is not read.
 template <class Raw>
-void no_text_after_the_callback_has_released_the_stream() {
+void release_in_callback_leaves_no_text() {
   using RawBatch = typename StreamReader<Raw>::batch_type::raw_type;
   Script script{.steps{{}}};
   {
@@ -237,13 +237,13 @@ void no_text_after_the_callback_has_released_the_stream() {
   EXPECT_EQ(script.asked_for_text, 0);
   expect_clean(script);
 }
-TEST(StreamReader, no_text_after_the_callback_has_released_the_stream) {
-  no_text_after_the_callback_has_released_the_stream<Plain>();
-  no_text_after_the_callback_has_released_the_stream<Device>();
+TEST(StreamReader, CallbackReleasingStreamLeavesNoErrorText) {
+  release_in_callback_leaves_no_text<Plain>();
+  release_in_callback_leaves_no_text<Device>();
 }
 
 template <class Raw>
-void strict_compares_a_later_schema_with_the_first() {
+void strict_compares_later_schema() {
   static int calls = 0;
   for (const bool strict : {false, true}) {
     Script script{.steps{{}, {}}};
@@ -271,12 +271,12 @@ void strict_compares_a_later_schema_with_the_first() {
     expect_clean(script);
   }
 }
-TEST(StreamReader, strict_compares_a_later_schema_with_the_first) {
-  strict_compares_a_later_schema_with_the_first<Plain>();
-  strict_compares_a_later_schema_with_the_first<Device>();
+TEST(StreamReader, StrictComparesLaterSchemaWithFirst) {
+  strict_compares_later_schema<Plain>();
+  strict_compares_later_schema<Device>();
 }
 
-TEST(StreamReader, strict_needs_the_schema_first) {
+TEST(StreamReader, StrictReadsSchemaFirst) {
   Script script{.steps{{}}, .schema_code = ENOSPC};
   {
     auto reader = reader_of<Device>(script, {.strict = true});
@@ -286,14 +286,14 @@ TEST(StreamReader, strict_needs_the_schema_first) {
   expect_clean(script);
 }
 
-TEST(StreamReader, unknown_device_types_survive) {
+TEST(StreamReader, KeepsUnknownDeviceType) {
   Script script = device_script(9999, 9999);
   auto reader = reader_of<Device>(script, {.strict = true});
   EXPECT_EQ(reader.device_type(), 9999);
   EXPECT_EQ((*next_of(reader))->device_type, 9999);
 }
 
-TEST(StreamReader, a_warning_that_throws_is_the_error) {
+TEST(StreamReader, ThrowingWarningHandlerReturnsError) {
   Script script{.steps{{.reserved = 7}, {}}};
   auto reader = reader_of<Device>(
       script, {.on_warning = [](const Warning&) { throw std::runtime_error("enough"); }});
@@ -305,7 +305,7 @@ TEST(StreamReader, a_warning_that_throws_is_the_error) {
 
 // --- As a range ---
 
-TEST(StreamReader, works_with_views) {
+TEST(StreamReader, WorksWithViews) {
   Script script{.steps{{}, {}, {}, {}}};
   {
     std::vector<std::int64_t> lengths;
@@ -318,7 +318,7 @@ TEST(StreamReader, works_with_views) {
   expect_clean(script);
 }
 
-TEST(StreamReader, a_batch_that_was_moved_out_is_not_the_end) {
+TEST(StreamReader, MovedOutBatchIsNotEnd) {
   Script script{.steps{{}, {}}};
   auto reader = reader_of<Device>(script);
   auto it = reader.begin();
@@ -344,7 +344,7 @@ const auto kByNext = [](auto& reader) {
 
 // Neither loop may end as if the stream were empty.
 template <class Raw, class Loop>
-void shows_that_the_schema_failed(const Loop& loop) {
+void returns_schema_error(const Loop& loop) {
   Script script{.steps{{}}, .schema_code = ENOMEM};
   {
     auto reader = reader_of<Raw>(script);
@@ -356,14 +356,14 @@ void shows_that_the_schema_failed(const Loop& loop) {
   }
   expect_clean(script);
 }
-TEST(StreamReader, a_schema_that_failed_is_an_element) {
-  shows_that_the_schema_failed<Plain>(kByRange);
-  shows_that_the_schema_failed<Device>(kByRange);
-  shows_that_the_schema_failed<Plain>(kByNext);
-  shows_that_the_schema_failed<Device>(kByNext);
+TEST(StreamReader, SchemaErrorIsElement) {
+  returns_schema_error<Plain>(kByRange);
+  returns_schema_error<Device>(kByRange);
+  returns_schema_error<Plain>(kByNext);
+  returns_schema_error<Device>(kByNext);
 }
 
-TEST(StreamReader, loops_end_after_the_last_batch_or_the_error) {
+TEST(StreamReader, LoopEndsAfterLastBatchOrError) {
   const auto codes_of = [](std::vector<Step> steps, const auto& loop) {
     Script script{.steps = std::move(steps)};
     auto reader = reader_of<Device>(script);
@@ -381,7 +381,7 @@ TEST(StreamReader, loops_end_after_the_last_batch_or_the_error) {
   both_are({{}, {.code = ENOSPC}, {}}, {0, ENOSPC});
 }
 
-TEST(StreamReader, a_released_one_has_no_device_type) {
+TEST(StreamReader, ReleasedReaderHasNoDeviceType) {
   Script script = device_script(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA);
   auto reader = reader_of<Device>(script);
   reader.release();
@@ -389,17 +389,17 @@ TEST(StreamReader, a_released_one_has_no_device_type) {
   expect_clean(script);
 }
 
-TEST(StreamReader, a_stream_without_a_schema_is_refused) {
+TEST(StreamReader, RejectsStreamWithoutSchema) {
   Script none{.schema_released = true};
   EXPECT_EQ(code_of(reader_of<Plain>(none).schema()), EINVAL);
 }
 
-TEST(StreamReader, foreign_text_is_made_printable) {
+TEST(StreamReader, EscapesForeignErrorText) {
   Script script{.steps{{.code = EIO}}, .text = "caf\xC3\xA9 \xFF\x1B["};
   EXPECT_EQ(next_of(reader_of<Plain>(script)).error().message(), "caf\xC3\xA9 \\xff\\x1b[");
 }
 
-TEST(StreamReader, survives_every_allocation_failing) {
+TEST(StreamReader, SurvivesAllocationFailures) {
   fail_each_allocation([](Injection& inject) {
     Script script{.steps{{}, {.code = ENOSPC}}, .text = "a text too long for the string itself"};
     {

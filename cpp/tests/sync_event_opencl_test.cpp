@@ -100,7 +100,7 @@ class OpenCl : public ::testing::Test {
   bool is_open_ = false;
 };
 
-TEST_F(OpenCl, RefusesAQueueOfAnotherContext) {
+TEST_F(OpenCl, RejectsQueueOfOtherContext) {
   export_behind_gate();
   cl_context context = make_context();
   cl_command_queue queue = make_queue(context);
@@ -115,7 +115,7 @@ TEST_F(OpenCl, RefusesAQueueOfAnotherContext) {
   cl_->cl_release_context(context);
 }
 
-TEST_F(OpenCl, ANegativeStateIsAnError) {
+TEST_F(OpenCl, NegativeStateReturnsError) {
   const SyncEvent event(ARROW_DEVICE_OPENCL, 0, static_cast<void*>(&gate_));
   EXPECT_FALSE(*event.ready());
   open_gate(-5);
@@ -124,7 +124,7 @@ TEST_F(OpenCl, ANegativeStateIsAnError) {
   EXPECT_FALSE(event.synchronize().ok());
 }
 
-TEST_F(OpenCl, DlpackLetsTheHostWait) {
+TEST_F(OpenCl, DlpackSynchronizesHost) {
   const Schema schema = make_schema({.format = "i"}).value();
   const ConsumerStream none = read_dlpack_stream(ARROW_DEVICE_OPENCL, {}).value();
   const auto make = [&] {

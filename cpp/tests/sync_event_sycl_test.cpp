@@ -23,7 +23,7 @@ class Sycl : public ::testing::Test {
 SyncEvent view(sycl::event& event) { return {ARROW_DEVICE_ONEAPI, 0, &event}; }
 
 // Without a gate: a host task that waits also blocks the process's other queue.
-TEST_F(Sycl, WaitsForWorkOfAnotherQueue) {
+TEST_F(Sycl, WaitsForWorkOnOtherQueue) {
   constexpr std::size_t kSize = std::size_t{1} << 24;
   sycl::queue producer;
   sycl::queue consumer;
@@ -45,7 +45,7 @@ TEST_F(Sycl, HasNoDefaultQueue) {
   EXPECT_EQ(view(event).wait_on({ARROW_DEVICE_ONEAPI, nullptr}).error().code(), EINVAL);
 }
 
-TEST_F(Sycl, WhatItThrowsBecomesAnError) {
+TEST_F(Sycl, ExceptionBecomesError) {
   FletchingMessage message{};
   const int code =
       detail::sycl_operation(&message, []() -> int { throw std::runtime_error("no device"); });

@@ -36,7 +36,7 @@ using testing::ReleasedArray;
 
 constexpr ArrowDeviceType kNew = 9999;  // not in any table
 
-TEST(DeviceType, IsOpen) {
+TEST(DeviceType, AcceptsUnknownNumbers) {
   for (const ArrowDeviceType number : {kNew, 0, -1, std::numeric_limits<int>::min()}) {
     const DeviceType type = number;
     EXPECT_EQ(type.value(), number);
@@ -47,7 +47,7 @@ TEST(DeviceType, IsOpen) {
   }
 }
 
-TEST(DeviceType, KnowsTheTable) {
+TEST(DeviceType, NamesKnownDevices) {
   constexpr DeviceType kHost = ARROW_DEVICE_CUDA_HOST;
   EXPECT_TRUE(kHost.is_known());
   EXPECT_EQ(kHost.runtime(), Runtime::kCuda);
@@ -59,7 +59,7 @@ TEST(DeviceType, KnowsTheTable) {
 }
 
 // It does not count as "no event", and the freed event is not read.
-TEST(SyncEvent, OfAReleasedArrayIsRefused) {
+TEST(SyncEvent, RejectsReleasedArray) {
   const auto free_event = [](ArrowArray* self) {
     self->release = nullptr;
     delete static_cast<void**>(self->private_data);
@@ -114,7 +114,7 @@ TEST(Rules, sync_event_type_of_table) {
   }
 }
 
-TEST(SyncEvent, NamesTheLibraryThatIsMissing) {
+TEST(SyncEvent, NamesMissingLibrary) {
   if (cuda::functions().ok()) GTEST_SKIP() << "there is a CUDA driver";
   void* handle = &handle;
   const SyncEvent event(ARROW_DEVICE_CUDA, 0, static_cast<void*>(&handle));
@@ -164,7 +164,7 @@ class Waiter : public ::testing::Test {
   SyncEvent event_{kNew, 7, &object_};
 };
 
-TEST_F(Waiter, IsCalledByEveryOperation) {
+TEST_F(Waiter, EveryOperationCallsWaiter) {
   ASSERT_TRUE(register_waiter(kNew, waiter_for(&calls_)).ok());
   EXPECT_FALSE(*event_.ready());
   calls_.happened = true;
@@ -178,7 +178,7 @@ TEST_F(Waiter, IsCalledByEveryOperation) {
   EXPECT_EQ(event_.synchronize().error().code(), ENOTSUP);
 }
 
-TEST_F(Waiter, FailsWithItsOwnWords) {
+TEST_F(Waiter, ErrorContainsWaiterText) {
   calls_.code = ENODEV;
   calls_.text = "the device \xff is gone";
   ASSERT_TRUE(register_waiter(kNew, waiter_for(&calls_)).ok());
@@ -189,7 +189,7 @@ TEST_F(Waiter, FailsWithItsOwnWords) {
   EXPECT_TRUE(contains(message(event_.ready()), "without a message"));
 }
 
-TEST_F(Waiter, IsRegisteredFromManyThreads) {
+TEST_F(Waiter, RegistersFromManyThreads) {
   std::vector<std::thread> threads;
   threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
@@ -204,13 +204,13 @@ TEST_F(Waiter, IsRegisteredFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(WaitContext, IsOfVulkanOnly) {
+TEST(WaitContext, RejectsOtherDevices) {
   int object = 0;
   const SyncEvent event(ARROW_DEVICE_CUDA, 0, &object);
   EXPECT_EQ(event.synchronize(vulkan::WaitContext{}).error().code(), EINVAL);
 }
 
-TEST(EventOperations, NameRuntimeAndReasonWhereTheyCannot) {
+TEST(EventOperations, ErrorNamesRuntimeAndReason) {
   for (const ArrowDeviceType type :
        {ARROW_DEVICE_CPU, ARROW_DEVICE_VULKAN, ARROW_DEVICE_METAL, ARROW_DEVICE_ONEAPI, kNew}) {
     ReleasedArray made;
@@ -237,7 +237,7 @@ static_assert(std::is_constructible_v<Stream, ArrowDeviceType, int*> &&
               !std::is_constructible_v<Stream, ArrowDeviceType, int**> &&
               !std::is_constructible_v<Stream, ArrowDeviceType, void**>);
 
-TEST(EventOperations, RefuseAStreamOfAnotherRuntime) {
+TEST(EventOperations, RejectStreamOfOtherRuntime) {
   int object = 0;
   void* handle = &object;
   cuda_array_interface::Interface says;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kDevicePrefix = "ARROW_DEVICE_";
 constexpr ArrowDeviceType kUnknown = 9999;
 
-TEST(DeviceTable, HasTheNumbersOfUpstream) {
+TEST(DeviceTable, HasUpstreamNumbers) {
   Verdict verdict;
   for (const DeviceInfo& device : kDevices) {
     if (device.arrow_macro.empty()) continue;
@@ -26,7 +26,7 @@ TEST(DeviceTable, HasTheNumbersOfUpstream) {
   for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
 }
 
-TEST(DeviceTable, HasEveryDeviceOfUpstream) {
+TEST(DeviceTable, HasEveryUpstreamDevice) {
   std::set<std::string_view> macros;
   for (const DeviceInfo& device : kDevices) macros.insert(device.arrow_macro);
   int devices = 0;
@@ -39,7 +39,7 @@ TEST(DeviceTable, HasEveryDeviceOfUpstream) {
   EXPECT_GT(devices, 0);
 }
 
-TEST(DeviceTable, PrintsArrowsNamesInLowerCase) {
+TEST(DeviceTable, PrintsArrowNamesInLowerCase) {
   for (const DeviceInfo& device : kDevices) {
     if (device.arrow_macro.empty()) continue;
     std::string name(device.arrow_macro.substr(kDevicePrefix.size()));
@@ -48,7 +48,7 @@ TEST(DeviceTable, PrintsArrowsNamesInLowerCase) {
   }
 }
 
-TEST(DeviceTable, FindsEachDeviceByItsNumber) {
+TEST(DeviceTable, FindsEachDeviceByNumber) {
   std::set<std::string_view> names;
   for (const DeviceInfo& device : kDevices) {
     EXPECT_EQ(find_device(device.value), &device) << device.name;
@@ -57,19 +57,19 @@ TEST(DeviceTable, FindsEachDeviceByItsNumber) {
   }
 }
 
-TEST(DeviceTable, LeavesUnknownNumbersOpen) {
+TEST(DeviceTable, AcceptsUnknownNumbers) {
   EXPECT_EQ(find_device(kUnknown), nullptr);
   EXPECT_EQ(device_name(kUnknown), "unknown(9999)");
   EXPECT_EQ(device_name(-1), "unknown(-1)");
 }
 
-TEST(DeviceTable, NamesReservedNumbersWithoutAnEntry) {
+TEST(DeviceTable, NamesReservedNumbersWithoutEntry) {
   EXPECT_EQ(find_device(20), nullptr);
   EXPECT_EQ(device_name(20), "unreleased(tpu_host, 20)");
   EXPECT_EQ(data_type_code_name(18), "unreleased(bcomplex, 18)");
 }
 
-TEST(DeviceTable, NamesAnEventTypeWhereThereIsAnEvent) {
+TEST(DeviceTable, NamesEventTypeOfDevicesWithEvents) {
   for (const DeviceInfo& device : kDevices) {
     const bool has_type = device.event_pointer == EventPointer::kAddressOfHandle ||
                           device.event_pointer == EventPointer::kObject;
@@ -77,7 +77,7 @@ TEST(DeviceTable, NamesAnEventTypeWhereThereIsAnEvent) {
   }
 }
 
-TEST(DeviceTable, SaysWhoCanUseWhoseMemory) {
+TEST(DeviceTable, ReportsMemoryAccess) {
   EXPECT_TRUE(is_accessible(ARROW_DEVICE_CPU, ARROW_DEVICE_CPU));
   EXPECT_TRUE(is_accessible(ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_CPU));
   EXPECT_TRUE(is_accessible(ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA));
@@ -109,7 +109,7 @@ TEST(Rules, device_type_dlpack_first) {
   }
 }
 
-TEST(DataTypeCodeTable, HasTheNumbersOfDlpack) {
+TEST(DataTypeCodeTable, HasDlpackNumbers) {
   std::string list;
   for (const DataTypeCodeInfo& code : kDataTypeCodes) {
     list += (list.empty() ? "" : ",") + std::string(code.dlpack_name) + "=" +
@@ -120,7 +120,7 @@ TEST(DataTypeCodeTable, HasTheNumbersOfDlpack) {
   for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
 }
 
-TEST(DataTypeCodeTable, FindsEachCodeByItsNumber) {
+TEST(DataTypeCodeTable, FindsEachCodeByNumber) {
   std::set<std::string_view> names;
   for (const DataTypeCodeInfo& code : kDataTypeCodes) {
     EXPECT_EQ(find_data_type_code(code.value), &code) << code.name;
@@ -129,7 +129,7 @@ TEST(DataTypeCodeTable, FindsEachCodeByItsNumber) {
   }
 }
 
-TEST(DataTypeCodeTable, LeavesUnknownNumbersOpen) {
+TEST(DataTypeCodeTable, AcceptsUnknownNumbers) {
   EXPECT_EQ(find_data_type_code(99), nullptr);
   EXPECT_EQ(data_type_code_name(99), "unknown(99)");
 }

@@ -30,7 +30,7 @@ using testing::Log;
 DeviceArray own(ArrowDeviceArray raw) { return DeviceArray(&raw); }
 Array own(ArrowArray raw) { return Array(&raw); }
 
-TEST(TakeChild, WhatIsNotThereIsRefusedWithWords) {
+TEST(TakeChild, RejectsMissingChildWithMessage) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 3));
   const auto message = [&](int64_t index) { return array.take_child(index).error().message(); };
@@ -48,7 +48,7 @@ TEST(TakeChild, WhatIsNotThereIsRefusedWithWords) {
   EXPECT_EQ(code_of(array.take_dictionary()), EINVAL);
 }
 
-TEST(TakeChild, TheDictionaryToo) {
+TEST(TakeChild, TakesDictionary) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 0, true));
   DeviceArray dictionary = array.take_dictionary().value();
@@ -60,7 +60,7 @@ TEST(TakeChild, TheDictionaryToo) {
   EXPECT_EQ(log, (Log{"ad", "a", "event"}));
 }
 
-TEST(TakeChild, ADeviceChildHasTheDeviceAndTheEvent) {
+TEST(TakeChild, DeviceChildHasDeviceAndEvent) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
   array->reserved[0] = 5;
@@ -71,7 +71,7 @@ TEST(TakeChild, ADeviceChildHasTheDeviceAndTheEvent) {
   EXPECT_EQ(child->reserved[0], 0);
 }
 
-TEST(TakeChild, TheEventLivesUntilTheLastChildIsReleased) {
+TEST(TakeChild, LastChildReleaseDestroysEvent) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 3));
   DeviceArray first = array.take_child(0).value();
@@ -84,7 +84,7 @@ TEST(TakeChild, TheEventLivesUntilTheLastChildIsReleased) {
   EXPECT_EQ(log, (Log{"a1", "a0", "a2", "a", "event"}));
 }
 
-TEST(TakeChild, TheEventLivesUntilTheParentIsReleased) {
+TEST(TakeChild, ParentReleaseDestroysEvent) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
   EXPECT_TRUE(array.take_child(0).ok());
@@ -94,7 +94,7 @@ TEST(TakeChild, TheEventLivesUntilTheParentIsReleased) {
   EXPECT_EQ(log, (Log{"a0", "a1", "a", "event"}));
 }
 
-TEST(TakeChild, OfAChildThatWasTaken) {
+TEST(TakeChild, TakesGrandchildFromTakenChild) {
   Log log;
   ArrowDeviceArray raw = foreign_device_array(&log, "a", 1);
   auto* node = static_cast<testing::ForeignArray*>(raw.array.private_data);
@@ -129,7 +129,7 @@ void hook_own_event(Log* log, ArrowArray& parent, size_t index) {
 }
 
 // The hook of the child's event is not a share of the parent's, in either order.
-TEST(TakeChild, OneWithItsOwnEventKeepsTheParentsToo) {
+TEST(TakeChild, ChildWithOwnEventKeepsParentEvent) {
   for (const int64_t first : {0, 1}) {
     Log log;
     ArrowDeviceArray raw = foreign_device_array(&log, "a", 2);
@@ -148,7 +148,7 @@ TEST(TakeChild, OneWithItsOwnEventKeepsTheParentsToo) {
   }
 }
 
-TEST(TakeChild, OneWithItsOwnEventOutOfAParentThatHasOneOfOurs) {
+TEST(TakeChild, ChildWithOwnEventSharesExportedParentEvent) {
   Log log;
   ArrowDeviceArray raw = foreign_device_array(&log, "a", 2);
   hook_own_event(&log, raw.array, 1);
@@ -164,7 +164,7 @@ TEST(TakeChild, OneWithItsOwnEventOutOfAParentThatHasOneOfOurs) {
 }
 
 // An array made by the library may have a foreign child, which has no share of the block.
-TEST(TakeChild, AForeignOneOutOfAParentOfOursKeepsTheEvent) {
+TEST(TakeChild, ForeignChildOfBuiltParentKeepsEvent) {
   Log log;
   int event = 0;
   auto builder = build_array({.arrays = 1, .buffers = 0}, own_event(&log)).value();
@@ -181,7 +181,7 @@ TEST(TakeChild, AForeignOneOutOfAParentOfOursKeepsTheEvent) {
   EXPECT_EQ(log, (Log{"a", "own event"}));
 }
 
-TEST(TakeChild, WithoutAnEventNothingIsAllocated) {
+TEST(TakeChild, WithoutEventDoesNotAllocate) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
   void* const event = std::exchange(array->sync_event, nullptr);
@@ -193,7 +193,7 @@ TEST(TakeChild, WithoutAnEventNothingIsAllocated) {
   EXPECT_NE(event, nullptr);
 }
 
-TEST(TakeChild, MemoryRunsOut) {
+TEST(TakeChild, AllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     Log log;
     {
@@ -211,7 +211,7 @@ TEST(TakeChild, MemoryRunsOut) {
   EXPECT_EQ(failed, 3);
 }
 
-TEST(TakeChild, OfACountThatIsNone) {
+TEST(TakeChild, RejectsInvalidChildCount) {
   for (const int64_t count : {INT64_MAX, int64_t{INT32_MAX}, int64_t{-1}}) {
     Log log;
     DeviceArray array = own(foreign_device_array(&log, "a", 1));
@@ -228,7 +228,7 @@ TEST(TakeChild, OfACountThatIsNone) {
   }
 }
 
-TEST(TakeChild, MemoryRunsOutForTheWords) {
+TEST(TakeChild, AllocationFailureInErrorTextReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     Log log;
     Array array = own(foreign_array(&log, "a", 1));
@@ -238,7 +238,7 @@ TEST(TakeChild, MemoryRunsOutForTheWords) {
   EXPECT_GT(failed, 0);
 }
 
-TEST(TakeChild, ChildrenAreReleasedOnManyThreads) {
+TEST(TakeChild, ReleasesChildrenOnManyThreads) {
   constexpr size_t kChildren = 16;
   Log logs[kChildren + 1];
   ArrowDeviceArray raw = foreign_device_array(logs, "a", kChildren);
@@ -261,7 +261,7 @@ TEST(TakeChild, ChildrenAreReleasedOnManyThreads) {
 
 // The event is kept even if another object was attached to the parent last; a linker may have
 // folded the two release callbacks into one.
-TEST(TakeChild, OfAParentWithAnAttachedObjectKeepsTheEvent) {
+TEST(TakeChild, ParentWithAttachedObjectKeepsEvent) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
   const auto attached = std::make_shared<int>(0);
@@ -277,7 +277,7 @@ TEST(TakeChild, OfAParentWithAnAttachedObjectKeepsTheEvent) {
 }
 
 // The array is deferred once, with any number of attached objects between two children.
-TEST(TakeChild, ChildrenAndObjectsByTurns) {
+TEST(TakeChild, AlternatesWithAttachedObjects) {
   constexpr int kObjects = 1 << 17;
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2, true));
@@ -296,7 +296,7 @@ TEST(TakeChild, ChildrenAndObjectsByTurns) {
   EXPECT_EQ(log, (Log{"a0", "a1", "ad", "a", "event"}));
 }
 
-TEST(TakeChild, TheDictionaryThatStaysDoesNotWaitForTheChild) {
+TEST(TakeChild, ReleasesDictionaryBeforeTakenChild) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 1, true));
   DeviceArray child = array.take_child(0).value();
@@ -307,7 +307,7 @@ TEST(TakeChild, TheDictionaryThatStaysDoesNotWaitForTheChild) {
 }
 
 // When the parent's release is deferred, the other children are moved out before they are released.
-TEST(TakeChild, ChildrenThatStayAreMovedOutBeforeTheyAreReleased) {
+TEST(TakeChild, MovesRemainingChildrenOutBeforeRelease) {
   static bool was_in_parent = false;
   static ArrowArray* in_parent = nullptr;
   Log log;

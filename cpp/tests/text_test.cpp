@@ -14,7 +14,7 @@ namespace {
 using detail::kMaxText;
 using detail::printable;
 
-TEST(Text, keeps_what_is_utf8) {
+TEST(Text, KeepsUtf8) {
   EXPECT_EQ(printable("plain\n\ttext"), "plain\n\ttext");
   const std::string_view several =
       "\xC2\x80 \xE0\xA0\x80 \xED\x9F\xBF \xEF\xBF\xBF \xF4\x8F\xBF\xBF";
@@ -22,7 +22,7 @@ TEST(Text, keeps_what_is_utf8) {
   EXPECT_EQ(printable(""), "");
 }
 
-TEST(Text, spells_out_what_is_not) {
+TEST(Text, EscapesNonUtf8) {
   EXPECT_EQ(printable("\xC3("), "\\xc3(");                  // no continuation byte
   EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");           // overlong, two bytes
   EXPECT_EQ(printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");  // overlong, three bytes
@@ -35,9 +35,9 @@ TEST(Text, spells_out_what_is_not) {
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
 }
 
-TEST(Text, null_is_empty) { EXPECT_EQ(printable(static_cast<const char*>(nullptr)), ""); }
+TEST(Text, ReadsNullAsEmpty) { EXPECT_EQ(printable(static_cast<const char*>(nullptr)), ""); }
 
-TEST(Text, is_cut_between_characters) {
+TEST(Text, TruncatesBetweenCharacters) {
   const std::string fits(kMaxText, 'x');
   EXPECT_EQ(printable(fits.c_str()), fits);
   EXPECT_EQ(printable((fits + "y").c_str()), fits + "...");
@@ -49,7 +49,7 @@ TEST(Text, is_cut_between_characters) {
   }
 }
 
-TEST(Text, reads_no_further_than_the_limit) {
+TEST(Text, StopsReadingAtLimit) {
   const std::vector<char> without_nul(kMaxText + 1, 'x');  // a sanitizer detects reads past the end
   EXPECT_EQ(printable(without_nul.data()), std::string(kMaxText, 'x') + "...");
 }

@@ -130,7 +130,7 @@ TEST_F(VulkanOutOfMemory, WaitOn) {
   fails_cleanly("another queue", ENOTSUP, wait_on);
 }
 
-TEST_F(VulkanOutOfMemory, AContextThatIsNone) {
+TEST_F(VulkanOutOfMemory, InvalidContext) {
   const auto each_verb = [&](const char* what, int expected) {
     fails_cleanly(what, expected, [&] { return code_of(event().ready(context_)); });
     fails_cleanly(what, expected, [&] { return code_of(event().synchronize(context_)); });
@@ -154,7 +154,7 @@ TEST_F(VulkanOutOfMemory, AContextThatIsNone) {
 
 // The library cannot record Vulkan events: on any failure the array is unchanged. release_after
 // consumes the array anyway and is tested elsewhere.
-TEST_F(VulkanOutOfMemory, TheProducersOperations) {
+TEST_F(VulkanOutOfMemory, ProducerOperations) {
   const auto each_verb = [&](const char* what, int expected, bool released, void* sync_event) {
     SCOPED_TRACE(what);
     using Operation = Status (*)(DeviceArray&, Stream);

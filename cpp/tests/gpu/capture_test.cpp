@@ -70,7 +70,7 @@ struct ApiNames {
 TYPED_TEST_SUITE(Capture, Apis, ApiNames);
 
 // The reaper queries events continuously on a separate thread.
-TYPED_TEST(Capture, AnArrayBehindTheGateIsNotReleasedDuringACapture) {
+TYPED_TEST(Capture, DoesNotReleaseGatedArrayDuringCapture) {
   using Api = TypeParam;
   this->write_behind_gate();
   ReleasedArray gated;
@@ -89,7 +89,7 @@ TYPED_TEST(Capture, AnArrayBehindTheGateIsNotReleasedDuringACapture) {
 }
 
 // Captures of this thread and of another one.
-TYPED_TEST(Capture, ReadyAndSynchronizeDoNotDisturbIt) {
+TYPED_TEST(Capture, SurvivesReadyAndSynchronize) {
   using Api = TypeParam;
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
@@ -116,7 +116,7 @@ TYPED_TEST(Capture, ReadyAndSynchronizeDoNotDisturbIt) {
   array.release();
 }
 
-TYPED_TEST(Capture, ACapturingStreamIsRefused) {
+TYPED_TEST(Capture, RejectsCapturingStream) {
   using Api = TypeParam;
   ReleasedArray made;
   DeviceArray exported = made.make(Api::kType, 0);
@@ -145,7 +145,7 @@ TYPED_TEST(Capture, ACapturingStreamIsRefused) {
 }
 
 // A capture that is already invalidated.
-TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
+TYPED_TEST(Capture, RejectsInvalidatedCapture) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
   const SyncEvent awaited(Api::kType, 0, static_cast<void*>(&event));
@@ -161,7 +161,7 @@ TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
 }
 
 // Work on the legacy default stream would depend on the blocking stream.
-TYPED_TEST(Capture, TheDefaultStreamNextToABlockingOneIsRefused) {
+TYPED_TEST(Capture, RejectsDefaultStreamDuringBlockingCapture) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
   const SyncEvent awaited(Api::kType, 0, static_cast<void*>(&event));
@@ -187,7 +187,7 @@ TYPED_TEST(Capture, TheDefaultStreamNextToABlockingOneIsRefused) {
 
 // A graph that waits for an event and records that of an array, launched twice. Operations that may
 // block a driver are done before the gate is shut. The event and the array outlive the graph.
-TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
+TYPED_TEST(Capture, RecordsExternalEventsPerLaunch) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
   const SyncEvent in(Api::kType, 0, static_cast<void*>(&event));
@@ -231,7 +231,7 @@ TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
 }
 
 // A callback that frees device memory, which the driver documents as unsafe.
-TYPED_TEST(Capture, AReleaseCallbackMayFreeMemory) {
+TYPED_TEST(Capture, ReleaseCallbackFreesMemory) {
   using Api = TypeParam;
   struct Freeing {
     std::uintptr_t memory;
@@ -277,7 +277,7 @@ void use_an_old_library() {
   Api::close_device(0);
 }
 
-TEST(OldLibraries, DoWithoutOptionalFunctions) {
+TEST(OldLibraries, WorkWithoutOptionalFunctions) {
   const auto cuda = CudaApi::load();
   const auto hip = HipApi::load();
   if (!cuda || !hip || (*cuda)->cu_event_record_with_flags != nullptr ||
@@ -311,7 +311,7 @@ TEST(OldLibraries, HaveNoExternalEvents) {
 }
 
 // Without cuCtxGetId a primary context counts as destroyed until it is active again.
-TEST(OldLibraries, LeaveAnEventOfAContextThatIsGoneAlone) {
+TEST(OldLibraries, DoNotDestroyEventOfDestroyedContext) {
   const auto cuda = CudaApi::load();
   if (!cuda || (*cuda)->cu_ctx_get_id != nullptr) {
     GTEST_SKIP() << "needs the old stand-in for CUDA";

@@ -82,7 +82,7 @@ class SlowArray {
   std::latch& open_;
 };
 
-TYPED_TEST(Deferred, SlowCallbacksDelayNoOtherRelease) {
+TYPED_TEST(Deferred, SlowCallbacksDoNotDelayOtherReleases) {
   using Api = TypeParam;
   std::latch open(1);
   std::vector<std::unique_ptr<SlowArray>> slow(8);
@@ -102,7 +102,7 @@ TYPED_TEST(Deferred, SlowCallbacksDelayNoOtherRelease) {
 }
 
 // Many callbacks that block at once, each waiting for the next to begin. Few threads remain.
-TYPED_TEST(Deferred, CallbacksThatWaitForOneAnotherEnd) {
+TYPED_TEST(Deferred, MutuallyWaitingCallbacksFinish) {
   using Api = TypeParam;
   constexpr int kMany = 40;
   std::latch all_begun(kMany);
@@ -144,7 +144,7 @@ int in_a_child(Body body) {
 }
 
 // The child has neither the reaper's thread nor the driver.
-TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
+TYPED_TEST(Deferred, ForkedChildDoesNotReleaseAfterStream) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
   ReleasedArray first;
@@ -172,7 +172,7 @@ TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
   EXPECT_TRUE(waiting.parents.wait_for(1));
 }
 
-TYPED_TEST(Deferred, AnEventIsNotDestroyedInAChildOfFork) {
+TYPED_TEST(Deferred, ForkedChildDoesNotDestroyEvent) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
   ReleasedArray made;
@@ -191,7 +191,7 @@ TYPED_TEST(Deferred, AnEventIsNotDestroyedInAChildOfFork) {
 }
 
 // A failed query implies nothing about the work, however often it fails.
-TYPED_TEST(Deferred, ARefusedQueryIsNotTakenForDone) {
+TYPED_TEST(Deferred, FailedQueryIsNotCompletion) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   const auto refused = std::string(Api::kQuery) + ":*:900";
@@ -212,7 +212,7 @@ TYPED_TEST(Deferred, ARefusedQueryIsNotTakenForDone) {
 }
 
 // Every call then reports the loss, but only the query of the event shows that its device is lost.
-TYPED_TEST(Deferred, ALossThatEveryCallReportsIsNoticed) {
+TYPED_TEST(Deferred, DetectsLossReportedByEveryCall) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   this->write_behind_gate();
@@ -230,7 +230,7 @@ TYPED_TEST(Deferred, ALossThatEveryCallReportsIsNoticed) {
 }
 
 /// Tests with the primary context of device 1.
-class GoneContext : public ::testing::Test {
+class DestroyedContext : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!control_.is_there()) GTEST_SKIP() << "a driver need not survive a wrong answer here";
@@ -253,7 +253,7 @@ class GoneContext : public ::testing::Test {
 // The event is destroyed with the last release of the context, or by a reset even if there are
 // other references. The handles of the event and the context must not be used afterwards: they may
 // point to freed memory or to another context.
-TEST_F(GoneContext, ItsEventIsLeftAlone) {
+TEST_F(DestroyedContext, EventIsNotDestroyed) {
   for (const bool comes_back : {false, true}) {
     if (comes_back) {
       CudaApi::open_device(1);
@@ -276,7 +276,7 @@ TEST_F(GoneContext, ItsEventIsLeftAlone) {
 }
 
 // The thread's cached context of its last event is not used for this event.
-TEST_F(GoneContext, AnEventOfAnotherContextIsDestroyed) {
+TEST_F(DestroyedContext, EventOfOtherContextIsDestroyed) {
   CudaApi::open_device(0);
   void* other = CudaApi::make_stream();
   const std::int64_t before = control_.alive().events;
@@ -294,7 +294,7 @@ TEST_F(GoneContext, AnEventOfAnotherContextIsDestroyed) {
 }
 
 // The reaper holds a reference during a query, so that the context is not destroyed meanwhile.
-TEST_F(GoneContext, NothingInItIsWaitedFor) {
+TEST_F(DestroyedContext, ReleasesWithoutWaiting) {
   void* gate = CudaApi::allocate_pinned();
   testing::store_word(gate, 0);
   CudaApi::wait_for_word(stream_, gate);
@@ -307,7 +307,7 @@ TEST_F(GoneContext, NothingInItIsWaitedFor) {
 }
 
 // An error while making the event's context current can also report the lost device.
-TEST_F(GoneContext, ItsLossReleases) {
+TEST_F(DestroyedContext, DeviceLossReleasesArray) {
   void* gate = CudaApi::allocate_pinned();
   testing::store_word(gate, 0);
   CudaApi::wait_for_word(stream_, gate);

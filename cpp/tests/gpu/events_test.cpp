@@ -68,7 +68,7 @@ struct ApiNames {
 };
 TYPED_TEST_SUITE(Events, Apis, ApiNames);
 
-TYPED_TEST(Events, WaitBehindTheGate) {
+TYPED_TEST(Events, WaitForGate) {
   using Api = TypeParam;
   this->write_behind_gate();
   this->record();
@@ -93,7 +93,7 @@ TYPED_TEST(Events, WaitBehindTheGate) {
   EXPECT_EQ(*this->read_, kNew);
 }
 
-TYPED_TEST(Events, WorkOnAThreadWithoutAContext) {
+TYPED_TEST(Events, WorkOnThreadWithoutContext) {
   using Api = TypeParam;
   this->write_behind_gate();
   ReleasedArray made;
@@ -123,7 +123,7 @@ TYPED_TEST(Events, WorkOnAThreadWithoutAContext) {
   }).join();
 }
 
-TYPED_TEST(Events, TakeTheDefaultStreams) {
+TYPED_TEST(Events, AcceptDefaultStreams) {
   this->record();
   for (void* stream : {static_cast<void*>(nullptr), legacy_handle(), per_thread_handle()}) {
     const Status status = this->event().wait_on(this->on(stream));
@@ -134,7 +134,7 @@ TYPED_TEST(Events, TakeTheDefaultStreams) {
 
 // A handle passed instead of its address. The memory behind a vendor's handle is private: only the
 // stand-in reliably reports that it is not an event.
-TYPED_TEST(Events, TellAHandleFromItsAddress) {
+TYPED_TEST(Events, DetectHandleInPlaceOfAddress) {
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   this->record();
   const SyncEvent event(TypeParam::kType, 0, static_cast<void*>(this->event_));
@@ -145,7 +145,7 @@ TYPED_TEST(Events, TellAHandleFromItsAddress) {
   }
 }
 
-TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
+TYPED_TEST(Events, LastChildReleaseDestroysExportedEvent) {
   using Api = TypeParam;
   this->write_behind_gate();
   ReleasedArray made;
@@ -168,7 +168,7 @@ TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
 
 // A child that is taken already has its share: no allocation, and no further deferral. A child
 // moved out earlier has no share of the event.
-TYPED_TEST(Events, ExportedEventMovesWithATakenChild) {
+TYPED_TEST(Events, ExportedEventMovesWithTakenChild) {
   using Api = TypeParam;
   this->write_behind_gate();
   ReleasedArray made;
@@ -193,7 +193,7 @@ TYPED_TEST(Events, ExportedEventMovesWithATakenChild) {
   }
 }
 
-TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
+TYPED_TEST(Events, ReleaseAfterWaitsForStream) {
   using Api = TypeParam;
   this->write_behind_gate();
   ReleasedArray gated;
@@ -214,7 +214,7 @@ TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
 }
 
 // Process exit neither waits for pending releases nor runs them.
-TYPED_TEST(Events, APendingReleaseDoesNotOutliveTheProcess) {
+TYPED_TEST(Events, ProcessExitSkipsPendingRelease) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
   const auto exit_with_a_pending_release = [] {
@@ -236,7 +236,7 @@ TYPED_TEST(Events, APendingReleaseDoesNotOutliveTheProcess) {
 }
 
 // The vendor's functions that describe an error may fail as well; the error number remains.
-TEST(CudaErrors, HaveANumberAtLeast) {
+TEST(CudaErrors, ContainNumberWithoutDescription) {
   const Control control(cuda::kRuntime);
   if (!control.is_there()) GTEST_SKIP() << "needs the stand-in for CUDA";
   ASSERT_TRUE(control.set_fault("cuCtxGetCurrent:1:304,cuGetErrorName:1:1,cuGetErrorString:1:1"));

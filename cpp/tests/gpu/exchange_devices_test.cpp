@@ -33,7 +33,7 @@ class TwoDevices : public Exchange {
   }
 };
 
-TEST_F(TwoDevices, DlpackOrdersTheDefaultStreamOfTheArray) {
+TEST_F(TwoDevices, DlpackOrdersDefaultStreamOfArrayDevice) {
   const Schema schema = make_schema({.format = "i"}).value();
   write_behind_gate();
   DeviceArray array = make_with_event();
@@ -46,7 +46,7 @@ TEST_F(TwoDevices, DlpackOrdersTheDefaultStreamOfTheArray) {
   EXPECT_TRUE(is_blocked(nullptr)) << "of device 0";
 }
 
-TEST_F(TwoDevices, AnImportWithADefaultStreamIsPending) {
+TEST_F(TwoDevices, ImportWithDefaultStreamIsPending) {
   for (void* stream : {legacy_handle(), per_thread_handle()}) {
     set_gate(0);
     Api::wait_for_word(stream, gate_);
@@ -60,7 +60,7 @@ TEST_F(TwoDevices, AnImportWithADefaultStreamIsPending) {
   }
 }
 
-TEST_F(TwoDevices, TheProducerWaitsForTheConsumersDefaultStream) {
+TEST_F(TwoDevices, ProducerWaitsForConsumerDefaultStream) {
   ImportedTensor tensor =
       imported(says(handle(producer_)), {.consumer_stream = Stream::legacy(ARROW_DEVICE_CUDA)});
   Api::wait_for_word(legacy_handle(), gate_);  // the consumer's work
@@ -68,7 +68,7 @@ TEST_F(TwoDevices, TheProducerWaitsForTheConsumersDefaultStream) {
   EXPECT_TRUE(is_blocked(producer_));
 }
 
-TEST_F(TwoDevices, AnExportIsReleasedAfterItsDefaultStream) {
+TEST_F(TwoDevices, ReleasesExportAfterDefaultStream) {
   for (void* stream : {legacy_handle(), per_thread_handle()}) {
     set_gate(0);
     std::optional<CudaArray> array(described(make(), stream));
@@ -85,7 +85,7 @@ TEST_F(TwoDevices, AnExportIsReleasedAfterItsDefaultStream) {
   }
 }
 
-TEST_F(TwoDevices, AStreamOfOurOwnIsOfTheArraysDevice) {
+TEST_F(TwoDevices, InternalStreamUsesArrayDevice) {
   const auto here = Api::current();
   DeviceArray array = make_with_event();
   elsewhere([&] {
@@ -98,7 +98,7 @@ TEST_F(TwoDevices, AStreamOfOurOwnIsOfTheArraysDevice) {
   });
 }
 
-TEST_F(TwoDevices, MemoryIsFoundFromAnyContext) {
+TEST_F(TwoDevices, FindsMemoryFromAnyContext) {
   elsewhere([&] { EXPECT_EQ(imported(says()).array->device_id, 0); });
   std::thread([&] { EXPECT_EQ(imported(says(handle(producer_))).array->device_id, 0); }).join();
 }

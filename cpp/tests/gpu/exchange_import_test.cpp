@@ -8,7 +8,7 @@ namespace {
 
 // --- CUDA Array Interface, import
 
-TEST_F(Exchange, AsksTheDriverForTheDeviceAndTheKindOfMemory) {
+TEST_F(Exchange, ImportQueriesDeviceAndMemoryKind) {
   EXPECT_EQ(imported(says()).array->device_type, ARROW_DEVICE_CUDA);
   EXPECT_EQ(imported(says()).array->device_id, 0);
   cai::Interface pinned = says();
@@ -63,7 +63,7 @@ TEST_F(Rules, cai_strides_absent_is_contiguous) {
   EXPECT_EQ(refused(interface).code(), ENOTSUP);
 }
 
-TEST_F(Exchange, CallsNoDriverWithoutElements) {
+TEST_F(Exchange, ImportWithoutElementsSkipsDriver) {
   constexpr std::array<std::int64_t, 1> none{0};
   cai::Interface interface = says();
   interface.shape = none;
@@ -71,7 +71,7 @@ TEST_F(Exchange, CallsNoDriverWithoutElements) {
   EXPECT_EQ(imported(interface).array->array.length, 0);
 }
 
-TEST_F(Exchange, RefusesWhatBreaksARule) {
+TEST_F(Exchange, ImportRejectsBrokenRules) {
   const Error zero = refused(says(0));
   EXPECT_EQ(zero.code(), EINVAL);
   expect_mentions(zero, "cuda-array-interface.stream-zero");
@@ -82,7 +82,7 @@ TEST_F(Exchange, RefusesWhatBreaksARule) {
   }
 }
 
-TEST_F(Exchange, KeepsComplexNumbers) {
+TEST_F(Exchange, ImportKeepsComplexNumbers) {
   cai::Interface interface = says();
   interface.typestr = "<c8";
   const ImportedTensor result = imported(interface);
@@ -175,7 +175,7 @@ TEST_F(Rules, cai_mask_as_boolean) {
 }
 
 // All buffers of an array are on one device.
-TEST_F(Exchange, RefusesAMaskOnAnotherDevice) {
+TEST_F(Exchange, ImportRejectsMaskOnOtherDevice) {
   cai::Interface mask;
   mask.shape = kEight;
   mask.typestr = "<t1";
@@ -216,7 +216,7 @@ TEST_F(Exchange, RefusesAMaskOnAnotherDevice) {
 }
 
 // A mask without elements is ignored, wherever it is.
-TEST_F(Exchange, AsksForNoMaskWithoutElements) {
+TEST_F(Exchange, ImportWithoutElementsIgnoresMask) {
   constexpr std::array<std::int64_t, 1> none{0};
   cai::Interface mask;
   mask.shape = none;
@@ -228,7 +228,7 @@ TEST_F(Exchange, AsksForNoMaskWithoutElements) {
   EXPECT_EQ(imported(interface).array->array.buffers[0], nullptr);
 }
 
-TEST_F(Exchange, TheStreamOfTheMaskWaitsForTheConsumer) {
+TEST_F(Exchange, MaskStreamWaitsForConsumer) {
   void* other = Api::make_stream();
   cai::Interface mask;
   mask.shape = kEight;
@@ -248,7 +248,7 @@ TEST_F(Exchange, TheStreamOfTheMaskWaitsForTheConsumer) {
   Api::destroy_stream(other);
 }
 
-TEST_F(Exchange, JoinsTheStreamsOfArrayAndMask) {
+TEST_F(Exchange, JoinsArrayAndMaskStreams) {
   void* other = Api::make_stream();
   cai::Interface mask;
   mask.shape = kEight;
@@ -271,7 +271,7 @@ TEST_F(Exchange, JoinsTheStreamsOfArrayAndMask) {
 // --- Faults
 
 // A failed wait is retried: the consumer may read the memory until it succeeds.
-TEST_F(Exchange, TheOwnerStaysWhenOneWaitFails) {
+TEST_F(Exchange, FailedWaitKeepsOwner) {
   if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   constexpr const char* kWait = "cuStreamSynchronize";
   ImportedTensor result = imported(says(), {.consumer_stream = on(consumer_)});
@@ -288,7 +288,7 @@ TEST_F(Exchange, TheOwnerStaysWhenOneWaitFails) {
   EXPECT_EQ(owners_.count(), 1);
 }
 
-TEST_F(Exchange, EveryCallFailsOnce) {
+TEST_F(Exchange, SurvivesDriverFailures) {
   if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   const Schema schema = make_schema({.format = "i"}).value();
   for (const char* function : {"cuStreamCreate", "cuStreamWaitEvent"}) {

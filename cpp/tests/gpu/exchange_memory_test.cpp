@@ -129,7 +129,7 @@ TEST_F(ExchangeOutOfMemory, Export) {
   export_each("a mask", masked, {.options = {.mask = true}});
 }
 
-TEST_F(ExchangeOutOfMemory, RefusedExport) {
+TEST_F(ExchangeOutOfMemory, RejectedExport) {
   const auto* bitmap = data();
   export_each("nulls", [&] { return make({.length = 1, .null_count = -1}, bitmap); },
               {.code = ENOTSUP});
@@ -152,7 +152,7 @@ TEST_F(ExchangeOutOfMemory, Import) {
   import_each("two dimensions", matrix);
 }
 
-TEST_F(ExchangeOutOfMemory, ImportWithAMask) {
+TEST_F(ExchangeOutOfMemory, ImportWithMask) {
   cai::Interface mask = mask_of_bits();
   cai::Interface interface = says(handle(consumer_));
   interface.shape = kEight;
@@ -170,7 +170,7 @@ TEST_F(ExchangeOutOfMemory, ImportWithAMask) {
   import_each("bytes", interface, packing);
 }
 
-TEST_F(ExchangeOutOfMemory, RefusedImport) {
+TEST_F(ExchangeOutOfMemory, RejectedImport) {
   import_each("stream 0", says(0), {}, EINVAL);
   cai::Interface swapped = says();
   swapped.typestr = ">i4";
@@ -203,7 +203,7 @@ TEST_F(ExchangeOutOfMemory, Join) {
 
 // An error message needs memory too, after a driver call has failed. Runs on a thread without a
 // context, where the library must make one current and restore the previous one.
-TEST_F(ExchangeOutOfMemory, ADriverThatFailsAsWell) {
+TEST_F(ExchangeOutOfMemory, FailingDriver) {
   const Schema schema = make_schema({.format = "i"}).value();
   const auto round = [&](const char* function) {
     const std::string fault = std::string(function) + ":1:CUDA_ERROR_LAUNCH_FAILED";

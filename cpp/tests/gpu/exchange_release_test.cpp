@@ -21,7 +21,7 @@ namespace {
 using CudaGraphs = Graphs<CudaApi>;
 
 /// An exported or imported object, with `ours` as the stream of the consumer's work.
-class Released : public Exchange, public ::testing::WithParamInterface<bool> {
+class ExchangeRelease : public Exchange, public ::testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
     Exchange::SetUp();
@@ -47,11 +47,11 @@ class Released : public Exchange, public ::testing::WithParamInterface<bool> {
   std::optional<CudaArray> exported_;
   ImportedTensor imported_;
 };
-INSTANTIATE_TEST_SUITE_P(Both, Released, ::testing::Bool(), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Both, ExchangeRelease, ::testing::Bool(), [](const auto& info) {
   return std::string(info.param ? "Export" : "Import");
 });
 
-TEST_P(Released, WhileItsStreamIsCaptured) {
+TEST_P(ExchangeRelease, WaitsForEndOfStreamCapture) {
   make_one(ours_);
   ASSERT_TRUE(!imported_.array || SyncEvent(imported_.array).synchronize());
   CudaGraphs::begin(ours_);
@@ -63,7 +63,7 @@ TEST_P(Released, WhileItsStreamIsCaptured) {
 }
 
 // The event that could not be recorded during the capture belongs to this stream.
-TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
+TEST_F(Exchange, ReleaseWaitsForFormerlyCapturedStream) {
   if (!CudaGraphs::are_there()) GTEST_SKIP() << "the driver has no graphs";
   void* idle = Api::make_stream();
   std::optional<CudaArray> array(described(make(), consumer_));
@@ -88,7 +88,7 @@ TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
 }
 
 // A garbage collector has a separate thread with a different per-thread default stream.
-TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
+TEST_P(ExchangeRelease, OnOtherThreadWaitsForPerThreadStream) {
   make_one(per_thread_handle());
   ASSERT_TRUE(!imported_.array || SyncEvent(imported_.array).synchronize());
   Api::wait_for_word(per_thread_handle(), gate_);
@@ -121,7 +121,7 @@ TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
   EXPECT_TRUE(released().wait_for(1));
 }
 
-TEST_P(Released, InAChildOfFork) {
+TEST_P(ExchangeRelease, InForkedChild) {
   if (!control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
   make_one(ours_);
   const pid_t child = fork();
@@ -140,7 +140,7 @@ TEST_P(Released, InAChildOfFork) {
 }
 
 // The library's own stream, which a consumer may capture as well.
-TEST_F(Exchange, AStreamOfOurOwnIsNotDestroyedWhileItIsCaptured) {
+TEST_F(Exchange, DoesNotDestroyCapturedInternalStream) {
   if (!CudaGraphs::are_there()) GTEST_SKIP() << "the driver has no graphs";
   std::optional<CudaArray> array(described(make_with_event()));
   void* named = stream_named(array->array_interface());
@@ -152,7 +152,7 @@ TEST_F(Exchange, AStreamOfOurOwnIsNotDestroyedWhileItIsCaptured) {
 }
 
 // The mask describes nulls of the outermost elements only.
-TEST_F(Exchange, AMaskHidesNoNullsOfInnerLists) {
+TEST_F(Exchange, MaskDoesNotHideInnerListNulls) {
   const Schema schema = make_schema({.format = "+w:1", .children = {{.format = "i"}}}).value();
   auto builder = build_array({.arrays = 1, .buffers = 3}, Counted(&releases_));
   ASSERT_TRUE(builder);

@@ -28,7 +28,7 @@ TEST_F(Rules, dlpack_stream_producer_synchronizes) {
   EXPECT_EQ(*read_, kNew);
 }
 
-TEST_F(Exchange, DlpackLetsTheHostWaitForMemoryThatItReads) {
+TEST_F(Exchange, DlpackSynchronizesHostReadableMemory) {
   write_behind_gate();
   DeviceArray array = make({.length = 1}, nullptr, ARROW_DEVICE_CUDA_MANAGED);
   ASSERT_TRUE(export_with_event(array, on(producer_)));
@@ -42,7 +42,7 @@ TEST_F(Exchange, DlpackLetsTheHostWaitForMemoryThatItReads) {
 }
 
 // After a wait the host can read the data: validity bitmaps without a null count.
-TEST_F(Exchange, DlpackCountsNullsWhenTheHostHasWaited) {
+TEST_F(Exchange, DlpackCountsNullsAfterHostWait) {
   open_gate();
   const Schema schema = make_schema({.format = "i"}).value();
   const auto to_dlpack_with = [&](unsigned char bits, Ordering ordering, ArrowDeviceType type) {
@@ -64,7 +64,7 @@ TEST_F(Exchange, DlpackCountsNullsWhenTheHostHasWaited) {
   expect_mentions(to_dlpack_with(1, Ordering::kHost, ARROW_DEVICE_CUDA).error(), "may have nulls");
 }
 
-TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
+TEST_F(Exchange, DlpackTensorsHaveEvent) {
   write_behind_gate();
   DeviceArray array = make();
   const Schema schema = make_schema({.format = "i"}).value();
@@ -82,7 +82,7 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
 }
 
 // Pinned memory is gathered by the CPU when the producer's work is done.
-TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
+TEST_F(Exchange, DlpackSynchronizesBeforeCopy) {
   write_behind_gate();
   Api::read(read_, memory_, producer_);
   const ConsumerStream stream{Ordering::kStream, {ARROW_DEVICE_CUDA, producer_}};
@@ -171,7 +171,7 @@ TEST_F(Rules, sync_event_null_means_ready) {
 
 // --- CUDA Array Interface, export
 
-TEST_F(Exchange, DescribesWhatIsThere) {
+TEST_F(Exchange, ExportDescribesArray) {
   const CudaArray array = described(make());
   const cai::Interface& says = array.array_interface();
   EXPECT_EQ(says.pointer, memory_);
@@ -185,7 +185,7 @@ TEST_F(Exchange, DescribesWhatIsThere) {
   EXPECT_TRUE(cai::check(says).empty());
 }
 
-TEST_F(Exchange, DescribesTypes) {
+TEST_F(Exchange, ExportDescribesTypes) {
   constexpr std::array<std::pair<const char*, const char*>, 9> rows{{{"c", "|i1"},
                                                                      {"C", "|u1"},
                                                                      {"S", "<u2"},
@@ -211,7 +211,7 @@ TEST_F(Exchange, DescribesTypes) {
 }
 
 // The meaning of a time in an extension type would be lost.
-TEST_F(Exchange, DescribesNoTimesOfExtensionTypes) {
+TEST_F(Exchange, ExportRejectsExtensionTimesWithoutAsStorage) {
   const Schema schema =
       make_schema({.format = "tsu:", .metadata = {{kExtensionNameKey, "example.tide"}}}).value();
   DeviceArray array = make();
@@ -221,7 +221,7 @@ TEST_F(Exchange, DescribesNoTimesOfExtensionTypes) {
   EXPECT_EQ(stored->array_interface().typestr, "<M8[us]");
 }
 
-TEST_F(Exchange, DescribesNoOtherDevice) {
+TEST_F(Exchange, ExportRejectsOtherDevices) {
   const Schema schema = make_schema({.format = "i"}).value();
   for (const ArrowDeviceType device : {ARROW_DEVICE_CPU, ARROW_DEVICE_ROCM, 9999}) {
     DeviceArray array = make({.length = 1}, nullptr, device);
@@ -284,7 +284,7 @@ TEST_F(Rules, cai_lifetime_stream_outlives_object) {
   EXPECT_TRUE(releases_.wait_for(2));
 }
 
-TEST_F(Exchange, JoinsTheStreamsOfAProducer) {
+TEST_F(Exchange, JoinsProducerStreams) {
   void* second = Api::make_stream();
   write_behind_gate();
   const std::array streams{on(producer_), on(second), on(consumer_)};
@@ -313,7 +313,7 @@ TEST_F(Rules, cai_mask) {
 }
 
 // A reader of only the mask must wait for the same work.
-TEST_F(Exchange, AMaskNamesTheStreamOfItsArray) {
+TEST_F(Exchange, MaskHasStreamOfArray) {
   DeviceArray array = make({.length = 1, .null_count = -1}, data());
   ASSERT_TRUE(export_with_event(array, on(producer_)));
   const CudaArray described_array = described(std::move(array), {}, {.mask = true});
@@ -323,7 +323,7 @@ TEST_F(Exchange, AMaskNamesTheStreamOfItsArray) {
   EXPECT_EQ(says.mask->stream, says.stream);
 }
 
-TEST_F(Exchange, RefusesNullsAndMasksWithinAByte) {
+TEST_F(Exchange, ExportRejectsNullsAndUnalignedMasks) {
   const Schema schema = make_schema({.format = "i"}).value();
   const auto* bitmap = reinterpret_cast<const void*>(memory_);
   DeviceArray nulls = make({.length = 1, .null_count = -1}, bitmap);

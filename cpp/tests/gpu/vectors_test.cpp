@@ -245,7 +245,7 @@ class Vectors : public Gated<Api> {
 using Apis = ::testing::Types<CudaApi, HipApi>;
 TYPED_TEST_SUITE(Vectors, Apis);
 
-TYPED_TEST(Vectors, EachHolds) {
+TYPED_TEST(Vectors, MatchExpectedResults) {
   static const json kEach{"own", "none", "other"};
   for (const json& vector : file().at("vectors")) {
     for (const std::string current : vector.value("current", kEach)) {

@@ -27,13 +27,13 @@ class Library {
   void* handle_;  // the libraries stay loaded, like plugins
 };
 
-TEST(TwoVersions, EachReadsItsOwnErrors) {
+TEST(TwoVersions, ReadSeparateErrors) {
   const std::array libraries{Library(FLETCHING_TEST_FIRST), Library(FLETCHING_TEST_SECOND)};
   EXPECT_EQ(libraries[0].call<std::int32_t()>("fletching_test_code"), FLETCHING_TEST_FIRST_CODE);
   EXPECT_EQ(libraries[1].call<std::int32_t()>("fletching_test_code"), FLETCHING_TEST_SECOND_CODE);
 }
 
-TEST(TwoVersions, EachHasItsOwnWaiters) {
+TEST(TwoVersions, HaveSeparateWaiters) {
   const std::array libraries{Library(FLETCHING_TEST_FIRST), Library(FLETCHING_TEST_SECOND)};
   for (const Library& library : libraries) {
     EXPECT_EQ(library.call<int()>("fletching_test_register"), 0);

@@ -126,7 +126,7 @@ TEST(MembersTest, ReportsUnsetDeviceType) {
                    "device-stream.one-device-type warning producer get_next[0].array"}));
 }
 
-TEST(MembersTest, ReadsNothingOfReleasedChild) {
+TEST(MembersTest, DoesNotReadReleasedChild) {
   Members members;
   members.entries.release = nullptr;
   members.entries.children = reinterpret_cast<ArrowSchema**>(1);

@@ -308,7 +308,7 @@ TYPED_TEST(ValidateStreamTest, ReportsSecondReleaseOfBatchCopy) {
             std::vector<std::string>{"release.once error consumer get_next[0].array"});
 }
 
-TYPED_TEST(ValidateStreamTest, ReportsBatchThatStaysUnmarked) {
+TYPED_TEST(ValidateStreamTest, ReportsUnmarkedBatch) {
   static constexpr auto forgetful = [](ArrowArray* self) {
     --static_cast<Script*>(self->private_data)->live;
   };

@@ -94,7 +94,7 @@ TEST_F(StressTest, PoisonShowsKeptErrorText) {
   EXPECT_EQ(findings.list, std::vector<std::string>{});
 }
 
-TEST_F(StressTest, PoisonFindsTextThatProducerChangesEarly) {
+TEST_F(StressTest, PoisonFindsTextChangedByProducer) {
   for (const bool ends_with_release : {false, true}) {
     wrap(FLETCHING_STRESS_POISON);
     script.steps = {{EIO}, {}};
@@ -116,7 +116,7 @@ TEST_F(StressTest, PoisonFindsTextThatProducerChangesEarly) {
 Stream* g_stored_stream = nullptr;
 ArrowArray* g_stored_array = nullptr;
 
-TEST_F(StressTest, MoveShowsStreamThatStoresItsAddress) {
+TEST_F(StressTest, MoveShowsStreamWithStoredAddress) {
   prepare = [](Stream& raw) {
     raw.get_schema = [](Stream* self, ArrowSchema* /*out*/) {
       g_stored_stream = self;
@@ -156,7 +156,7 @@ TEST_F(StressTest, MoveFindsWriteToMovedArray) {
   g_stored_array = nullptr;
 }
 
-TEST_F(StressTest, MoveShowsPointerIntoStructItself) {
+TEST_F(StressTest, MoveShowsSelfPointer) {
   prepare = [](Stream& raw) {
     raw.get_next = [](Stream* self, ArrowArray* out) {
       const int code = foreign_get_next(self, out);
@@ -179,7 +179,7 @@ TEST_F(StressTest, MoveShowsPointerIntoStructItself) {
 
 // --- FLETCHING_STRESS_PRIVATE_DATA ---
 
-TEST_F(StressTest, PrivateDataShowsConsumerThatReadsIt) {
+TEST_F(StressTest, PrivateDataShowsReadingConsumer) {
   ArrowArray batch{};
   wrap(0);
   ASSERT_EQ(next(batch), 0);
@@ -210,7 +210,7 @@ TEST_F(StressTest, PrivateDataFindsChange) {
 
 std::thread::id g_released_on;
 
-TEST_F(StressTest, ThreadShowsReleaseThatNeedsItsThread) {
+TEST_F(StressTest, ThreadShowsThreadBoundRelease) {
   prepare = [](Stream& raw) {
     raw.get_next = [](Stream* self, ArrowArray* out) {
       const int code = foreign_get_next(self, out);
@@ -239,7 +239,7 @@ TEST_F(StressTest, ThreadShowsReleaseThatNeedsItsThread) {
 
 // --- FLETCHING_STRESS_DELAY ---
 
-TEST_F(StressTest, DelayShowsProducerThatReusesBatch) {
+TEST_F(StressTest, DelayShowsBatchReuse) {
   prepare = [](Stream& raw) {
     raw.get_next = [](Stream* self, ArrowArray* out) {
       const bool is_in_use = static_cast<Script*>(self->private_data)->live > 0;
@@ -272,7 +272,7 @@ TEST_F(StressTest, DelayEndsWithStream) {
 
 // --- FLETCHING_STRESS_REPORT_AT_EXIT ---
 
-TEST_F(StressTest, ReportsAtExitWhatIsAliveWithHistory) {
+TEST_F(StressTest, ReportsLiveStructsWithHistoryAtExit) {
   const auto print = [](void* /*context*/, const FletchingFinding* finding) {
     std::fprintf(stderr, "<%s %s after %s>\n", finding->rule, finding->path, finding->history);
   };

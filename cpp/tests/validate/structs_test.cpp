@@ -52,7 +52,7 @@ struct Int32Array {
   ArrowDeviceArray raw{};
 };
 
-TEST(ValidateStructs, ReportsASecondRelease) {
+TEST(ValidateStructs, ReportsSecondRelease) {
   Findings found;
   const FletchingValidateOptions options = found.options(FLETCHING_VALIDATE_PROTOCOL);
   int releases = 0;
@@ -72,7 +72,7 @@ TEST(ValidateStructs, ReportsASecondRelease) {
   EXPECT_EQ(releases + array.releases, 2);
 }
 
-TEST(ValidateStructs, ComparesWithTheSchemaAboveLevelProtocol) {
+TEST(ValidateStructs, ComparesWithSchemaAboveLevelProtocol) {
   for (const char* format : kFormats) {
     for (const std::int32_t level : {FLETCHING_VALIDATE_PROTOCOL, FLETCHING_VALIDATE_SHAPE}) {
       Findings found;
@@ -95,7 +95,7 @@ TEST(ValidateStructs, ComparesWithTheSchemaAboveLevelProtocol) {
   }
 }
 
-TEST(ValidateStructs, ChecksTheMembersOfASchema) {
+TEST(ValidateStructs, ChecksSchemaMembers) {
   Findings found;
   const FletchingValidateOptions options = found.options(FLETCHING_VALIDATE_SHAPE);
   int releases = 0;
@@ -106,7 +106,7 @@ TEST(ValidateStructs, ChecksTheMembersOfASchema) {
   schema.release(&schema);
 }
 
-TEST(ValidateStructs, ReportsWhatLives) {
+TEST(ValidateStructs, ReportsLiveStructs) {
   Findings found;
   const FletchingValidateOptions options = found.options(FLETCHING_VALIDATE_PROTOCOL);
   const std::int64_t before = FletchingValidateLive();
@@ -118,7 +118,7 @@ TEST(ValidateStructs, ReportsWhatLives) {
   EXPECT_EQ(FletchingValidateLive(), before);
 }
 
-TEST(ValidateStructs, ReleasesAtOnceUnderStress) {
+TEST(ValidateStructs, ReleasesImmediatelyUnderStress) {
   for (const std::uint32_t stress : kStress) {
     Findings found;
     found.stress = stress;
@@ -131,7 +131,7 @@ TEST(ValidateStructs, ReleasesAtOnceUnderStress) {
   }
 }
 
-TEST(ValidateStructs, RefusesWhatItCannotWrap) {
+TEST(ValidateStructs, RejectsUnwrappableStructs) {
   FletchingMessage message;
   ArrowSchema released{};
   EXPECT_EQ(FletchingValidateSchema(&released, nullptr, &message), EINVAL);
@@ -168,7 +168,7 @@ struct Tensor {
   DLManagedTensorVersioned raw{};
 };
 
-TEST(ValidateTensor, PassesTheTensorOnAndItsDeleter) {
+TEST(ValidateTensor, ForwardsTensorAndDeleter) {
   for (const std::uint32_t stress : kStress) {
     Findings found;
     found.stress = stress;
@@ -191,7 +191,7 @@ TEST(ValidateTensor, PassesTheTensorOnAndItsDeleter) {
   }
 }
 
-TEST(ValidateTensor, ReportsWhatLives) {
+TEST(ValidateTensor, ReportsLiveTensors) {
   Findings found;
   const FletchingValidateOptions options = found.options(FLETCHING_VALIDATE_PROTOCOL);
   Tensor tensor;
@@ -207,7 +207,7 @@ TEST(ValidateTensor, ReportsWhatLives) {
 
 using Change = void (*)(Tensor&);
 
-TEST(ValidateTensor, ChecksItsMembers) {
+TEST(ValidateTensor, ChecksMembers) {
   const struct {
     Change change;
     Found expected;
@@ -253,7 +253,7 @@ TEST(ValidateTensor, ChecksItsMembers) {
   }
 }
 
-TEST(ValidateTensor, RefusesWhatItCannotRead) {
+TEST(ValidateTensor, RejectsUnreadableTensors) {
   const struct {
     Change change;
     int code;
@@ -282,7 +282,7 @@ TEST(ValidateTensor, RefusesWhatItCannotRead) {
 
 // --- Owners ---
 
-TEST(ValidateOwners, PassOnWhatTheyHave) {
+TEST(ValidateOwners, ForwardStructs) {
   Findings found;
   const auto report = [&](const FletchingFinding& finding) { Findings::add(&found, &finding); };
   const ValidateOptions options{.level = FLETCHING_VALIDATE_SHAPE};

@@ -71,7 +71,7 @@ void verify_catalogue_stream(const char* name, std::int64_t fail_at, std::uint32
   expect_no_findings(findings);
 }
 
-TEST(ValidAsyncStreamTest, ReportsNothingForCatalogue) {
+TEST(ValidAsyncStreamTest, AcceptsCatalogue) {
   for (std::int32_t i = 0; i < FletchingProducerCaseCount(); ++i) {
     for (const std::int64_t fail_at : {-1, 1}) {
       for (const std::uint32_t stress : {0U, kAllStress}) {
@@ -220,7 +220,7 @@ int streams_wanted() {
   return text == nullptr ? 1000 : std::atoi(text);
 }
 
-TEST(ValidAsyncStreamTest, ReportsNothingForStreamsInThreads) {
+TEST(ValidAsyncStreamTest, AcceptsStreamsInThreads) {
   constexpr int kThreads = 4;
   const int of_each = streams_wanted() / kThreads;
   std::vector<std::thread> threads;
@@ -255,7 +255,7 @@ TEST(ValidAsyncStreamTest, ReportsNothingForStreamsInThreads) {
 
 using Bench = AsyncBench;
 
-TEST(LibarrowTest, ReportsErrorAfterRefusedTask) {
+TEST(LibarrowTest, ReportsErrorAfterRejectedTask) {
   const Findings findings = Bench::run([](Bench& b) {
     b.consumer.refuse = "task";
     b.start();

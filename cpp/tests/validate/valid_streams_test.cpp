@@ -25,7 +25,7 @@ void expect_no_findings(const Findings& findings) {
   }
 }
 
-TEST(ValidStreamTest, ReportsNothingForStreamsInThreads) {
+TEST(ValidStreamTest, AcceptsStreamsInThreads) {
   std::vector<std::thread> threads;
   std::vector<Findings> findings(4);
   threads.reserve(findings.size());
