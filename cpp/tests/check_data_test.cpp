@@ -88,7 +88,7 @@ TEST(CheckDataTest, FailsWithoutMemoryForTexts) {
   EXPECT_GT(failed, 2);
 }
 
-TEST(CheckDataTest, ReadsNoDeviceMemory) {
+TEST(CheckDataTest, DoesNotReadDeviceMemory) {
   Batch batch(1);
   batch.array->device_type = ARROW_DEVICE_CUDA;
   EXPECT_TRUE(verify_data(*batch.schema, *batch.array));

@@ -383,7 +383,7 @@ std::map<std::string, int> verdicts(const FletchingSubject& subject, const char*
   return counts;
 }
 
-TEST(Conformance, FindsNothingInTheCppLibrary) {
+TEST(Conformance, AcceptsCppLibrary) {
   EXPECT_EQ(run(good(), nullptr), Wrong());
   for (std::int32_t i = 0; const char* group = FletchingConformanceGroup(i); ++i) {
     std::map<std::string, int> counts = verdicts(good(), group);
@@ -422,7 +422,7 @@ FletchingSubject rebuilding(Change /*change*/) {
   return subject;
 }
 
-TEST(Conformance, LetsASubjectRebuildArrays) {
+TEST(Conformance, AcceptsRebuiltArrays) {
   const FletchingSubject subject = rebuilding([](ArrowSchema& schema, ArrowArray& array) {
     if (array.null_count == 0 && array.n_buffers == 2) array.buffers[0] = nullptr;
     if (array.null_count == -1 && array.buffers[0] == nullptr) array.null_count = 0;
@@ -438,7 +438,7 @@ TEST(Conformance, LetsASubjectRebuildArrays) {
   }
 }
 
-TEST(Conformance, FindsWhatARebuiltArrayHasLost) {
+TEST(Conformance, FindsDataLostInRebuiltArray) {
   const FletchingSubject subject = rebuilding([](ArrowSchema& schema, ArrowArray& array) {
     if (array.null_count > 0) array.buffers[0] = nullptr;
     array.null_count = array.null_count > 0 ? 0 : array.null_count + 1;
@@ -449,7 +449,7 @@ TEST(Conformance, FindsWhatARebuiltArrayHasLost) {
   }
 }
 
-TEST(Conformance, LetsOnlyASubjectThatRebuildsArraysReadAhead) {
+TEST(Conformance, AllowsReadAheadOnlyForRebuildingSubject) {
   FletchingSubject subject = good();
   subject.stream = [](void*, ArrowArrayStream* in, ArrowArrayStream*, FletchingMessage*) {
     ArrowArray batch{};
@@ -465,7 +465,7 @@ TEST(Conformance, LetsOnlyASubjectThatRebuildsArraysReadAhead) {
   EXPECT_EQ(run(subject, "streams", "stream.error-fills-array"), Wrong{});
 }
 
-TEST(Conformance, FindsAChildThatARebuiltArrayHasAdded) {
+TEST(Conformance, FindsChildAddedToRebuiltArray) {
   const FletchingSubject subject = rebuilding([](ArrowSchema& /*schema*/, ArrowArray& array) {
     static ArrowArray child{};
     static std::array<ArrowArray*, 1> children{&child};
@@ -475,7 +475,7 @@ TEST(Conformance, FindsAChildThatARebuiltArrayHasAdded) {
   EXPECT_EQ(run(subject, "catalogue-arrays", "int32").size(), 1U);
 }
 
-TEST(Conformance, FindsNullsThatARebuiltArrayHasAdded) {
+TEST(Conformance, FindsNullsAddedToRebuiltArray) {
   const FletchingSubject subject = rebuilding([](ArrowSchema& /*schema*/, ArrowArray& array) {
     static constexpr std::array<std::uint8_t, 1> kFirstIsNull{0xFE};
     array.buffers[0] = kFirstIsNull.data();
@@ -484,7 +484,7 @@ TEST(Conformance, FindsNullsThatARebuiltArrayHasAdded) {
   EXPECT_EQ(run(subject, "catalogue-arrays", "int32").size(), 1U);
 }
 
-TEST(Conformance, SaysWhatASubjectDoesNotHave) {
+TEST(Conformance, EnotsupIsReportedAsNotSupported) {
   FletchingSubject subject = good();
   subject.array = [](void*, ArrowSchema*, ArrowDeviceArray*, ArrowSchema*, ArrowDeviceArray*,
                      FletchingMessage*) { return ENOTSUP; };
@@ -492,7 +492,7 @@ TEST(Conformance, SaysWhatASubjectDoesNotHave) {
             (std::map<std::string, int>{{"not-supported", 1}}));
 }
 
-TEST(Conformance, SaysWhatIsNotSupported) {
+TEST(Conformance, MissingFunctionsAreNotSupported) {
   FletchingSubject subject{};
   subject.size = offsetof(FletchingSubject, synchronize);  // of the first version
   subject.name = "empty";
@@ -501,7 +501,7 @@ TEST(Conformance, SaysWhatIsNotSupported) {
   EXPECT_GT(found.at("not-supported"), 500);
 }
 
-TEST(Conformance, HasEachNameOnceInItsGroup) {
+TEST(Conformance, CaseNamesAreUniquePerGroup) {
   std::map<std::string, int> counts;
   const FletchingConformanceOptions options{
       sizeof options,
@@ -523,7 +523,7 @@ TEST(Conformance, HasEachNameOnceInItsGroup) {
 }
 
 /// Traces that need a missing function are not supported; the others are right.
-TEST(Conformance, PlaysTracesWithWhatThereIs) {
+TEST(Conformance, PlaysTracesWithAvailableFunctions) {
   FletchingSubject subject = good();
   replaces_producer([](FletchingSubjectProducer& out) {
     out.failing_batch = nullptr;
@@ -549,7 +549,7 @@ TEST(Conformance, SelectsCases) {
   EXPECT_EQ(verdicts(good(), "streams", "*")["right"], all);
 }
 
-TEST(Conformance, RefusesWhatItDoesNotKnow) {
+TEST(Conformance, RejectsUnknownOptions) {
   FletchingMessage message{};
   const auto refused = [&](const FletchingSubject* subject, const char* group, const char* name) {
     const FletchingConformanceOptions options{sizeof options, group,   name,

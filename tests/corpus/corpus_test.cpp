@@ -73,7 +73,7 @@ std::string broken_rule(const ArrowSchema& schema) {
   return metadata.has_value() ? "" : metadata.error().message();
 }
 
-TEST(Corpus, SchemasGetTheirVerdict) {
+TEST(Corpus, SchemasHaveExpectedVerdict) {
   for (const Case& played : cases(kFletchingCorpusSchema)) {
     ArrowSchema raw = schema_of(played);
     Schema schema(&raw);
@@ -94,7 +94,7 @@ void expect_verdict(const Case& played, const Result<ArrayFindings>& found, bool
       << played.name << ": " << found->list.front().message;
 }
 
-TEST(Corpus, ArraysGetTheirVerdictAndTheRuleThatTheyBreak) {
+TEST(Corpus, ArraysHaveExpectedVerdictAndRule) {
   for (const Case& played : cases(kFletchingCorpusArray)) {
     ArrowSchema raw_schema = schema_of(played);
     ArrowDeviceArray raw = array_of(played);
@@ -114,7 +114,7 @@ TEST(Corpus, ArraysGetTheirVerdictAndTheRuleThatTheyBreak) {
   }
 }
 
-TEST(Corpus, StreamsGiveTheirBatchesAndTheirError) {
+TEST(Corpus, StreamsReturnExpectedBatchesAndError) {
   for (const Case& played : cases(kFletchingCorpusStream)) {
     ArrowArrayStream raw;
     ASSERT_EQ(FletchingCorpusExportStream(played.c_str(), &raw, nullptr), 0);
@@ -143,7 +143,7 @@ void import_tensors(std::int32_t kind, int (*make)(const char*, Managed**, Fletc
   }
 }
 
-TEST(Corpus, TensorsGetTheirVerdict) {
+TEST(Corpus, TensorsHaveExpectedVerdict) {
   import_tensors<DLManagedTensorVersioned, DlpackTensor>(kFletchingCorpusTensor,
                                                          &FletchingCorpusExportTensor);
   import_tensors<DLManagedTensor, LegacyDlpackTensor>(kFletchingCorpusLegacyTensor,
@@ -160,7 +160,7 @@ std::string fault_of(const Case& played, void (*spoil)(ArrowDeviceArray*)) {
   return message.text;
 }
 
-TEST(Corpus, NoticesFaultsOfReleases) {
+TEST(Corpus, DetectsReleaseFaults) {
   const Case played = cases(kFletchingCorpusArray).front();
   EXPECT_EQ(fault_of(played, [](ArrowDeviceArray*) {}),
             "1 structs were not released, first a ArrowArray");
@@ -173,7 +173,7 @@ TEST(Corpus, NoticesFaultsOfReleases) {
             "ArrowArray.release: called twice, or on a struct that was changed");
 }
 
-TEST(Corpus, NoticesAChangedField) {
+TEST(Corpus, DetectsChangedField) {
   const Case played = cases(kFletchingCorpusArray).front();
   ArrowDeviceArray raw = array_of(played);
   FletchingMessage message;
@@ -189,7 +189,7 @@ TEST(Corpus, NoticesAChangedField) {
   finish(played);
 }
 
-TEST(Corpus, NoticesACallAfterAnError) {
+TEST(Corpus, DetectsCallAfterError) {
   ArrowArrayStream raw;
   ASSERT_EQ(FletchingCorpusExportStream("stream.array-after-error", &raw, nullptr), 0);
   ArrowArray batch;
@@ -202,7 +202,7 @@ TEST(Corpus, NoticesACallAfterAnError) {
   EXPECT_STREQ(message.text, "get_next: called after it has failed");
 }
 
-TEST(Corpus, RefusesAnUnknownCase) {
+TEST(Corpus, RejectsUnknownCase) {
   ArrowSchema raw;
   FletchingMessage message;
   EXPECT_NE(FletchingCorpusExportSchema("no.such-case", &raw, &message), 0);

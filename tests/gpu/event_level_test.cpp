@@ -30,7 +30,7 @@ void expect_refused(const Device& device, DeviceArray& array, void* sync_event) 
   array->sync_event = right;
 }
 
-TEST_P(EventLevel, IsNoticed) {
+TEST_P(EventLevel, RejectsHandleAndDoubleAddress) {
   const Device device(GetParam());
   if (std::string_view(device.status()) != "stand-in") {
     GTEST_SKIP() << GetParam() << " is " << device.status() << ": " << device.description();

@@ -48,7 +48,7 @@ TEST(Catalogue, NamesAreUniqueAndComplete) {
   }
 }
 
-TEST(Catalogue, AnUnknownCaseIsAnErrorThatNamesIt) {
+TEST(Catalogue, ErrorNamesUnknownCase) {
   FletchingMessage message;
   ArrowSchema schema;
   EXPECT_EQ(FletchingHostileExportSchema("schema.none", &schema, &message), EINVAL);
@@ -57,7 +57,7 @@ TEST(Catalogue, AnUnknownCaseIsAnErrorThatNamesIt) {
   EXPECT_EQ(FletchingHostileExportSchema("schema.good", nullptr, nullptr), EINVAL);
 }
 
-TEST(Schemas, ALeakIsReported) {
+TEST(Schemas, ReportsLeak) {
   ArrowSchema schema;
   ASSERT_EQ(FletchingHostileExportSchema("schema.good-children", &schema, nullptr), 0);
   EXPECT_EQ(finish(), "not released: 3 structs");
@@ -66,7 +66,7 @@ TEST(Schemas, ALeakIsReported) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Schemas, ASecondReleaseIsReported) {
+TEST(Schemas, ReportsSecondRelease) {
   ArrowSchema schema;
   ASSERT_EQ(FletchingHostileExportSchema("schema.release-forgets", &schema, nullptr), 0);
   schema.release(&schema);
@@ -74,7 +74,7 @@ TEST(Schemas, ASecondReleaseIsReported) {
   EXPECT_TRUE(says(finish(), "release of a schema was called on what is released"));
 }
 
-TEST(Streams, WhatAFailedCallLeftMayNotBeReleased) {
+TEST(Streams, ReportsReleaseAfterFailedCall) {
   ArrowArrayStream stream;
   ASSERT_EQ(FletchingHostileExportStream("stream.next-partial", &stream, nullptr), 0);
   ArrowArray array;
@@ -84,7 +84,7 @@ TEST(Streams, WhatAFailedCallLeftMayNotBeReleased) {
   EXPECT_TRUE(says(finish(), "that a failed call left behind was released"));
 }
 
-TEST(Streams, TheTextMayNotBeAskedForBeforeAnError) {
+TEST(Streams, ReportsGetLastErrorBeforeError) {
   ArrowArrayStream stream;
   ASSERT_EQ(FletchingHostileExportStream("stream.good", &stream, nullptr), 0);
   EXPECT_EQ(stream.get_last_error(&stream), nullptr);
@@ -166,21 +166,21 @@ struct Consumer {
   void on_release() { base.release = nullptr; }
 };
 
-TEST(Producers, AStalledOneEndsWhenItIsCancelled) {
+TEST(Producers, CancelEndsStalledProducer) {
   Consumer consumer;
   ASSERT_EQ(FletchingHostileStartProducer("producer.stalls", &consumer.base, nullptr), 0);
   consumer.base.producer->cancel(consumer.base.producer);
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Producers, ASecondExtractionIsReported) {
+TEST(Producers, ReportsSecondExtraction) {
   Consumer consumer;
   consumer.twice = true;
   ASSERT_EQ(FletchingHostileStartProducer("producer.good", &consumer.base, nullptr), 0);
   EXPECT_TRUE(says(finish(), "extract_data was called on what is released"));
 }
 
-TEST(Producers, ATaskThatIsNotExtractedIsReported) {
+TEST(Producers, ReportsUnextractedTask) {
   Consumer consumer;
   consumer.keeps = true;
   ASSERT_EQ(FletchingHostileStartProducer("producer.release-without-end", &consumer.base, nullptr),
@@ -191,14 +191,14 @@ TEST(Producers, ATaskThatIsNotExtractedIsReported) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Producers, ACallFromInsideOnErrorIsReported) {
+TEST(Producers, ReportsCallInsideOnError) {
   Consumer consumer;
   consumer.asks_in_error = true;
   ASSERT_EQ(FletchingHostileStartProducer("producer.error-midway", &consumer.base, nullptr), 0);
   EXPECT_TRUE(says(finish(), "request was called from inside on_error or release"));
 }
 
-TEST(Producers, ACallAfterReleaseIsReported) {
+TEST(Producers, ReportsCallAfterRelease) {
   Consumer consumer;
   ASSERT_EQ(FletchingHostileStartProducer("producer.empty", &consumer.base, nullptr), 0);
   EXPECT_EQ(finish(), "");
@@ -208,7 +208,7 @@ TEST(Producers, ACallAfterReleaseIsReported) {
 
 // --- Producers for the hostile consumers: the peer's own array cases and streams ---
 
-TEST(ArrayConsumers, ReleaseTwiceReleasesTwice) {
+TEST(ArrayConsumers, ReportsDoubleRelease) {
   ArrowSchema schema;
   ArrowDeviceArray array;
   ASSERT_EQ(FletchingHostileExportArray("array.good", &schema, &array, nullptr), 0);
@@ -217,7 +217,7 @@ TEST(ArrayConsumers, ReleaseTwiceReleasesTwice) {
   EXPECT_TRUE(says(finish(), "release of an array was called on what is released"));
 }
 
-TEST(ArrayConsumers, WhatAProducerOwesIsLookedAt) {
+TEST(ArrayConsumers, ReportsProducerFaults) {
   FletchingMessage message;
   ArrowSchema schema;
   ArrowDeviceArray array;
@@ -230,7 +230,7 @@ TEST(ArrayConsumers, WhatAProducerOwesIsLookedAt) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(StreamConsumers, AWrongStreamIsReported) {
+TEST(StreamConsumers, ReportsWrongStream) {
   FletchingMessage message;
   ArrowArrayStream stream;
   ASSERT_EQ(FletchingHostileExportStream("stream.end-then-more", &stream, nullptr), 0);
@@ -367,7 +367,7 @@ class Producer {
   bool bad_request_ = false;
 };
 
-TEST(Handlers, TasksWithoutDemandAreReported) {
+TEST(Handlers, ReportsTasksWithoutDemand) {
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
   ASSERT_EQ(FletchingHostileOpenHandler("handler.never-asks", 3, &handler, nullptr), 0);
   Producer producer(handler, 3);
@@ -376,7 +376,7 @@ TEST(Handlers, TasksWithoutDemandAreReported) {
   EXPECT_TRUE(says(finish(), "called without demand"));
 }
 
-TEST(Handlers, ASecondSchemaIsReported) {
+TEST(Handlers, ReportsSecondSchema) {
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
   ASSERT_EQ(FletchingHostileOpenHandler("handler.good", 3, &handler, nullptr), 0);
   Producer producer(handler, 3);
@@ -385,7 +385,7 @@ TEST(Handlers, ASecondSchemaIsReported) {
   EXPECT_TRUE(says(finish(), "on_schema was called twice"));
 }
 
-TEST(Handlers, ReleaseTooEarlyOrTwiceIsReported) {
+TEST(Handlers, ReportsEarlyOrDoubleRelease) {
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
   ASSERT_EQ(FletchingHostileOpenHandler("handler.good", 3, &handler, nullptr), 0);
   handler->release(handler);

@@ -19,7 +19,7 @@ void remove(Tensor* tensor) {
   if (tensor->deleter != nullptr) tensor->deleter(tensor);
 }
 
-TEST(Tensors, EachIsDeletedOnce) {
+TEST(Tensors, DeletesEachOnce) {
   int tensors = 0;
   for (int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {
     const int32_t party = FletchingHostileCaseParty(i);
@@ -39,7 +39,7 @@ TEST(Tensors, EachIsDeletedOnce) {
   EXPECT_GT(tensors, 40);
 }
 
-TEST(Tensors, TheGoodOneHasTheValues) {
+TEST(Tensors, GoodTensorHasValues) {
   DLManagedTensor* tensor = nullptr;
   ASSERT_EQ(FletchingHostileExportLegacyTensor("tensor.good", &tensor, nullptr), 0);
   const DLTensor& good = tensor->dl_tensor;
@@ -50,7 +50,7 @@ TEST(Tensors, TheGoodOneHasTheValues) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Tensors, ALeakIsReported) {
+TEST(Tensors, ReportsLeak) {
   DLManagedTensorVersioned* tensor = nullptr;
   ASSERT_EQ(FletchingHostileExportTensor("tensor.good", &tensor, nullptr), 0);
   EXPECT_EQ(finish(), "not released: 1 structs");
@@ -58,7 +58,7 @@ TEST(Tensors, ALeakIsReported) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Tensors, ASecondDeleteIsReported) {
+TEST(Tensors, ReportsSecondDelete) {
   DLManagedTensorVersioned* versioned = nullptr;
   ASSERT_EQ(FletchingHostileExportTensor("tensor.good", &versioned, nullptr), 0);
   remove(versioned);
@@ -71,7 +71,7 @@ TEST(Tensors, ASecondDeleteIsReported) {
   EXPECT_EQ(finish(), "the deleter of a tensor was called on what is released (mistakes: 1)");
 }
 
-TEST(Tensors, AnUnknownCaseIsAnError) {
+TEST(Tensors, RejectsUnknownCase) {
   FletchingMessage message;
   DLManagedTensorVersioned* tensor = nullptr;
   EXPECT_EQ(FletchingHostileExportTensor("array.good", &tensor, &message), EINVAL);

@@ -116,7 +116,7 @@ TEST_F(Export, CountsReleaseWithChangedPrivateData) {
   expected_double_released_ = 2;
 }
 
-TEST_F(Export, RefusesBadArguments) {
+TEST_F(Export, RejectsBadArguments) {
   ArrowSchema schema{};
   ArrowDeviceArray array{};
   FletchingMessage message{};

@@ -122,7 +122,7 @@ TEST_F(EventTest, ReadsWithoutEvent) {
   EXPECT_EQ(waits_, 0);
 }
 
-TEST_F(EventTest, ReportsFailedWaitAndReadsNothing) {
+TEST_F(EventTest, ReportsFailedWaitWithoutReading) {
   result_ = EIO;
   const void* const nowhere = reinterpret_cast<const void*>(std::uintptr_t{1});
   buffers_ = {nullptr, nowhere, nowhere};
@@ -133,12 +133,12 @@ TEST_F(EventTest, ReportsFailedWaitAndReadsNothing) {
   EXPECT_EQ(check().size(), 2U) << "the structs are compared all the same";
 }
 
-TEST_F(EventTest, ReadsNothingBelowLevelData) {
+TEST_F(EventTest, DoesNotReadBelowLevelData) {
   EXPECT_EQ(check(FLETCHING_VALIDATE_SHAPE), std::vector<std::string>{});
   EXPECT_EQ(waits_, 0);
 }
 
-TEST_F(EventTest, ReadsNoDeviceMemory) {
+TEST_F(EventTest, DoesNotReadDeviceMemory) {
   const void* const nowhere = reinterpret_cast<const void*>(std::uintptr_t{1});
   buffers_ = {nullptr, nowhere, nowhere};
   for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_OPENCL,

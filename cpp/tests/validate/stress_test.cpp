@@ -341,7 +341,7 @@ TEST(AsyncStressTest, PoisonShowsKeptTexts) {
   }
 }
 
-TEST(AsyncStressTest, PoisonFindsChangedMetadataOfProducer) {
+TEST(AsyncStressTest, PoisonFindsChangedProducerMetadata) {
   for (const bool is_changed : {false, true}) {
     std::string block = a_block();
     const Findings findings = stressed(
@@ -360,7 +360,7 @@ TEST(AsyncStressTest, PoisonFindsChangedMetadataOfProducer) {
 }
 
 // AddressSanitizer detects a copy that is freed too early.
-TEST(AsyncStressTest, PoisonKeepsMetadataOfProducer) {
+TEST(AsyncStressTest, PoisonKeepsProducerMetadata) {
   constexpr int kTasks = 300;
   const std::string block = a_block();
   const Findings findings = stressed(
@@ -378,7 +378,7 @@ TEST(AsyncStressTest, PoisonKeepsMetadataOfProducer) {
   EXPECT_EQ(findings.list, Log{});
 }
 
-TEST(AsyncStressTest, MoveAndDelayAndThreadApplyToArraysOfTasks) {
+TEST(AsyncStressTest, MoveDelayAndThreadApplyToTaskArrays) {
   static ArrowDeviceArray* filled = nullptr;
   static std::thread::id released_on;
   static int live = 0;

@@ -14,7 +14,7 @@
 namespace fletching::peers {
 namespace {
 
-TEST(Libarrow, array_travels_both_ways) {
+TEST(Libarrow, ExportsAndImportsArray) {
   const auto array = int32_array({1, 2, 3});
   const long before = array->data().use_count();
   Array ours;
@@ -32,7 +32,7 @@ TEST(Libarrow, array_travels_both_ways) {
   EXPECT_EQ(array->data().use_count(), before + 1);
 }
 
-TEST(Libarrow, device_array_of_the_fake_device_travels_both_ways) {
+TEST(Libarrow, ExportsAndImportsFakeDeviceArray) {
   ASSERT_TRUE(register_fake_device().ok());
   const auto cpu = int32_batch({1, 2, 3});
   const auto batch = on_fake_device(*cpu, 3);
@@ -61,7 +61,7 @@ TEST(Libarrow, device_array_of_the_fake_device_travels_both_ways) {
 
 // Tests libarrow alone: it returns an array of an unknown device type with an error message, and
 // the array is released.
-TEST(Libarrow, array_of_an_unknown_device_is_refused) {
+TEST(Libarrow, RejectsArrayOfUnknownDevice) {
   const auto batch = int32_batch({1});
   DeviceArray ours;
   Schema schema;
@@ -72,7 +72,7 @@ TEST(Libarrow, array_of_an_unknown_device_is_refused) {
   EXPECT_FALSE(result.status().message().empty());
 }
 
-TEST(Libarrow, released_by_the_owner) {
+TEST(Libarrow, OwnerReleasesArray) {
   const auto array = int32_array({1, 2, 3});
   const long before = array->data()->buffers[1].use_count();
   {

@@ -80,7 +80,7 @@ class ToLibarrow : public ::testing::Test {
       AsyncProducer::start(&handler_, *worker_, {ARROW_DEVICE_CPU, {}, watch_}).value();
 };
 
-TEST_F(ToLibarrow, batches_and_end) {
+TEST_F(ToLibarrow, SendsBatchesAndEnd) {
   const Batches batches = some_batches(20);
   ASSERT_TRUE(producer_.schema(exported_schema()).ok());
   for (const auto& batch : batches) ASSERT_TRUE(producer_.push(exported(*batch)).ok());
@@ -96,14 +96,14 @@ TEST_F(ToLibarrow, batches_and_end) {
   EXPECT_EQ(wait_for(stream.generator()).batch, nullptr);
 }
 
-TEST_F(ToLibarrow, an_error_before_the_schema) {
+TEST_F(ToLibarrow, SendsErrorBeforeSchema) {
   producer_.fail(Error(EACCES, "not for you"));
   ASSERT_TRUE(opened_.Wait(kPatience));
   EXPECT_NE(opened_.status().ToString().find("not for you"), std::string::npos)
       << opened_.status().ToString();
 }
 
-TEST_F(ToLibarrow, an_error_after_a_batch) {
+TEST_F(ToLibarrow, SendsErrorAfterBatch) {
   ASSERT_TRUE(producer_.schema(exported_schema()).ok());
   ASSERT_TRUE(producer_.push(exported(*int32_batch({7}))).ok());
   arrow::AsyncRecordBatchGenerator stream = wait_for(opened_);
@@ -135,7 +135,7 @@ class Sender {
   std::future<arrow::Status> status_;
 };
 
-TEST(FromLibarrow, batches_and_end) {
+TEST(FromLibarrow, ReceivesBatchesAndEnd) {
   for (const std::int64_t window : {1, 4, 64}) {
     const Batches batches = some_batches(20);
     AsyncReader reader = AsyncReader::create(window).value();
@@ -154,7 +154,7 @@ TEST(FromLibarrow, batches_and_end) {
   }
 }
 
-TEST(FromLibarrow, an_error_after_a_batch) {
+TEST(FromLibarrow, ReceivesErrorAfterBatch) {
   AsyncReader reader = AsyncReader::create(4).value();
   int given = 0;
   Sender sent(reader, [given]() mutable {
@@ -173,7 +173,7 @@ TEST(FromLibarrow, an_error_after_a_batch) {
   EXPECT_NE(sent.status().ToString().find("the disk is full"), std::string::npos);
 }
 
-TEST(FromLibarrow, a_cancel_ends_it) {
+TEST(FromLibarrow, CancelEndsStream) {
   AsyncReader reader = AsyncReader::create(2).value();
   Sender sent(reader, arrow::MakeVectorGenerator(some_batches(50)));
   {

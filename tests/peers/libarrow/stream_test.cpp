@@ -64,7 +64,7 @@ std::int32_t first_value(const DeviceArray& batch) {
 
 // --- libarrow produces ---
 
-TEST(LibarrowStream, is_read_as_a_range) {
+TEST(LibarrowStream, ReadsLibarrowStreamAsRange) {
   const Batches batches{int32_batch({1, 2}), int32_batch({3})};
   ArrayStream stream;
   const auto reader = value_of(arrow::RecordBatchReader::Make(batches, kSchema));
@@ -80,7 +80,7 @@ TEST(LibarrowStream, is_read_as_a_range) {
   EXPECT_EQ(*static_cast<const std::int32_t*>(kept[1]->children[0]->buffers[1]), 3);
 }
 
-TEST(LibarrowStream, errors_arrive_with_errno_and_text) {
+TEST(LibarrowStream, PropagatesErrnoAndText) {
   ArrayStream stream;
   const auto reader = std::make_shared<FailingReader>(Batches{int32_batch({1})});
   ASSERT_TRUE(arrow::ExportRecordBatchReader(reader, stream.out()).ok());
@@ -92,7 +92,7 @@ TEST(LibarrowStream, errors_arrive_with_errno_and_text) {
   EXPECT_NE(failure.error().message().find("libarrow's disk is gone"), std::string::npos);
 }
 
-TEST(LibarrowStream, of_the_fake_device_is_read_in_strict_mode) {
+TEST(LibarrowStream, StrictReadsFakeDeviceStream) {
   const Batches batches{on_fake_device(*int32_batch({1, 2}), 0),
                         on_fake_device(*int32_batch({3}), 1)};
   DeviceArrayStream stream;
@@ -114,7 +114,7 @@ TEST(LibarrowStream, of_the_fake_device_is_read_in_strict_mode) {
 }
 
 // libarrow lets a reader promise one device and return another. Fletching reports it.
-TEST(LibarrowStream, of_another_device_than_it_says_is_refused) {
+TEST(LibarrowStream, RejectsBatchOnOtherDevice) {
   DeviceArrayStream stream;
   const auto reader = value_of(arrow::RecordBatchReader::Make({int32_batch({1})}, kSchema));
   ASSERT_TRUE(arrow::ExportDeviceRecordBatchReader(reader, stream.out()).ok());
@@ -124,7 +124,7 @@ TEST(LibarrowStream, of_another_device_than_it_says_is_refused) {
 }
 
 // The reason why a consumer zeroes the slot, and why reserved != 0 is only a warning.
-TEST(LibarrowStream, leaves_reserved_as_it_finds_it) {
+TEST(LibarrowStream, LibarrowKeepsReservedField) {
   DeviceArray array;
   array.out()->reserved[0] = 7;
   ASSERT_TRUE(arrow::ExportDeviceRecordBatch(*int32_batch({1}), nullptr, array.get()).ok());
@@ -133,7 +133,7 @@ TEST(LibarrowStream, leaves_reserved_as_it_finds_it) {
 
 // --- libarrow consumes ---
 
-TEST(LibarrowStream, reads_a_stream_of_ours) {
+TEST(LibarrowStream, LibarrowReadsFletchingStream) {
   const Batches batches{int32_batch({1, 2}), int32_batch({3})};
   std::vector<Array> arrays;
   for (const auto& batch : batches) {
@@ -148,7 +148,7 @@ TEST(LibarrowStream, reads_a_stream_of_ours) {
   EXPECT_TRUE(read[1]->Equals(*batches[1]));
 }
 
-TEST(LibarrowStream, hears_of_our_errors) {
+TEST(LibarrowStream, LibarrowReportsFletchingError) {
   const auto fails = [] { return Result<Array>(Error(ENOSPC, "our disk is full")); };
   auto stream = make_array_stream(our_schema(), fails).value();
   const auto reader = value_of(arrow::ImportRecordBatchReader(stream.get()));
@@ -157,7 +157,7 @@ TEST(LibarrowStream, hears_of_our_errors) {
   EXPECT_NE(read.status().message().find("our disk is full"), std::string::npos);
 }
 
-TEST(LibarrowStream, of_the_fake_device_passes_through_ours_and_back) {
+TEST(LibarrowStream, RoundTripsFakeDeviceStream) {
   ASSERT_TRUE(register_fake_device().ok());
   const auto cpu = int32_batch({1, 2, 3});
   FakeEvent event;
@@ -182,7 +182,7 @@ TEST(LibarrowStream, of_the_fake_device_passes_through_ours_and_back) {
 
 // --- The adapters with libarrow on both sides ---
 
-TEST(LibarrowStream, becomes_a_device_stream_and_back) {
+TEST(LibarrowStream, RoundTripsPlainStreamAsDeviceStream) {
   const Batches batches{int32_batch({1, 2}), int32_batch({3})};
   ArrayStream plain;
   const auto reader = value_of(arrow::RecordBatchReader::Make(batches, kSchema));
@@ -200,7 +200,7 @@ TEST(LibarrowStream, becomes_a_device_stream_and_back) {
   EXPECT_TRUE(read[1]->Equals(*batches[1]));
 }
 
-TEST(LibarrowStream, of_the_fake_device_is_no_plain_stream) {
+TEST(LibarrowStream, RejectsFakeDeviceStreamAsPlainStream) {
   DeviceArrayStream stream;
   const auto reader = value_of(arrow::RecordBatchReader::Make(
       {on_fake_device(*int32_batch({1}), 0)}, kSchema, arrow::DeviceAllocationType::kEXT_DEV));

@@ -13,7 +13,7 @@
 namespace fletching::peers {
 namespace {
 
-TEST(Nanoarrow, schema_and_array_are_owned_and_given_back) {
+TEST(Nanoarrow, OwnsAndReturnsSchemaAndArray) {
   Schema schema(int32_schema());
   Array array(int32_array({1, 2, 3}));
   EXPECT_STREQ(schema->format, "i");
@@ -33,7 +33,7 @@ TEST(Nanoarrow, schema_and_array_are_owned_and_given_back) {
   ArrowArrayRelease(&moved);
 }
 
-TEST(Nanoarrow, device_array_of_the_cpu) {
+TEST(Nanoarrow, ReadsCpuDeviceArray) {
   Array array(int32_array({4, 5}));
   DeviceArray device;
   ASSERT_EQ(ArrowDeviceArrayInit(ArrowDeviceCpu(), device.out(), array.get(), nullptr),
@@ -47,7 +47,7 @@ TEST(Nanoarrow, device_array_of_the_cpu) {
   EXPECT_EQ(read_int32(back.get()), (Values{4, 5}));
 }
 
-TEST(Nanoarrow, reads_a_device_array_of_ours) {
+TEST(Nanoarrow, NanoarrowReadsFletchingDeviceArray) {
   DeviceArray device = to_device_array(int32_array({6, 7}));
   ArrowDeviceArrayView view;
   ArrowDeviceArrayViewInit(&view);
@@ -65,7 +65,7 @@ TEST(Nanoarrow, reads_a_device_array_of_ours) {
   ArrowArrayRelease(&moved.array);
 }
 
-TEST(Nanoarrow, device_array_of_another_device) {
+TEST(Nanoarrow, RejectsArrayOfOtherDevice) {
   Array array(int32_array({8}));
   DeviceArray device;
   ASSERT_EQ(ArrowDeviceArrayInit(fake_device(ARROW_DEVICE_EXT_DEV, 5), device.out(), array.get(),

@@ -32,7 +32,7 @@ std::vector<Values> read_all(ArrayStream& stream) {
   }
 }
 
-TEST(NanoarrowStream, is_read_as_a_range) {
+TEST(NanoarrowStream, ReadsNanoarrowStreamAsRange) {
   ArrayStream stream;
   basic_stream(stream, {{1, 2}, {3}});
   ArrayStreamReader reader(std::move(stream));
@@ -45,7 +45,7 @@ TEST(NanoarrowStream, is_read_as_a_range) {
   EXPECT_EQ(read_int32(kept[1].get()), (Values{3}));
 }
 
-TEST(NanoarrowStream, of_a_device_is_read_in_strict_mode) {
+TEST(NanoarrowStream, StrictReadsDeviceStream) {
   for (const ArrowDeviceType type : {ARROW_DEVICE_EXT_DEV, ARROW_DEVICE_CUDA}) {
     ArrayStream plain;
     DeviceArrayStream stream;
@@ -65,7 +65,7 @@ TEST(NanoarrowStream, of_a_device_is_read_in_strict_mode) {
   }
 }
 
-TEST(NanoarrowStream, reads_a_stream_of_ours) {
+TEST(NanoarrowStream, NanoarrowReadsFletchingStream) {
   std::vector<Array> arrays;
   arrays.push_back(int32_array({1, 2}));
   arrays.push_back(int32_array({3}));
@@ -77,7 +77,7 @@ TEST(NanoarrowStream, reads_a_stream_of_ours) {
   EXPECT_EQ(read_all(stream), (std::vector<Values>{{1, 2}, {3}}));
 }
 
-TEST(NanoarrowStream, hears_of_our_errors) {
+TEST(NanoarrowStream, NanoarrowReportsFletchingError) {
   const auto fails = [] { return Result<Array>(Error(ENOSPC, "our disk is full")); };
   auto stream = make_array_stream(int32_schema(), fails).value();
   Array array;
@@ -88,7 +88,7 @@ TEST(NanoarrowStream, hears_of_our_errors) {
 
 // nanoarrow wraps a Fletching stream, passes it slots that are not zeroed, and Fletching reads the
 // result.
-TEST(NanoarrowStream, in_the_middle_of_ours) {
+TEST(NanoarrowStream, RoundTripsFletchingStream) {
   std::vector<Array> arrays;
   arrays.push_back(int32_array({1, 2}));
   auto ours = make_array_stream(int32_schema(), std::move(arrays)).value();
@@ -99,7 +99,7 @@ TEST(NanoarrowStream, in_the_middle_of_ours) {
   EXPECT_EQ(read_all(plain), (std::vector<Values>{{1, 2}}));
 }
 
-TEST(NanoarrowStream, errors_go_through_it) {
+TEST(NanoarrowStream, ForwardsErrors) {
   const auto fails = [] { return Result<Array>(Error(ENOSPC, "our disk is full")); };
   auto ours = make_array_stream(int32_schema(), fails).value();
   DeviceArrayStream wrapped;

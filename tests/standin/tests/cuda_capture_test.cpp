@@ -45,7 +45,7 @@ class CudaCapture : public Cuda {
   }
 };
 
-TEST_F(CudaCapture, work_is_done_at_each_launch_and_not_before) {
+TEST_F(CudaCapture, LaunchRunsCapturedWork) {
   const CUstream on = stream();
   const CUdeviceptr data = numbers();
   begin(on);
@@ -64,7 +64,7 @@ TEST_F(CudaCapture, work_is_done_at_each_launch_and_not_before) {
   destroy({on});
 }
 
-TEST_F(CudaCapture, a_capture_begins_and_ends_in_its_place) {
+TEST_F(CudaCapture, RejectsMisplacedBeginAndEnd) {
   const CUstream on = stream();
   const CUstream other = stream();
   CUgraph graph = nullptr;
@@ -118,7 +118,7 @@ TEST_F(CudaCapture, a_capture_begins_and_ends_in_its_place) {
 
 // Calls that the driver calls unsafe, by the capture's mode, the calling thread's mode, and whether
 // the thread is the capturing one.
-TEST_F(CudaCapture, unsafe_calls_are_refused_by_mode) {
+TEST_F(CudaCapture, RejectsUnsafeCallsByMode) {
   const CUevent done = event();
   const CUdeviceptr memory = numbers();
   void* pinned = nullptr;
@@ -193,7 +193,7 @@ TEST_F(CudaCapture, unsafe_calls_are_refused_by_mode) {
 }
 
 // Calls that contradict a capture fail in every mode.
-TEST_F(CudaCapture, what_is_only_in_a_graph_cannot_be_asked_or_awaited) {
+TEST_F(CudaCapture, RejectsQueryAndWaitOfCapturedWork) {
   exchange(CU_STREAM_CAPTURE_MODE_RELAXED);
   const CUstream on = stream();
   const CUevent captured = event();
@@ -232,7 +232,7 @@ TEST_F(CudaCapture, what_is_only_in_a_graph_cannot_be_asked_or_awaited) {
 }
 
 // The legacy default stream is unusable while a blocking stream is captured; querying is harmless.
-TEST_F(CudaCapture, the_legacy_stream_beside_a_blocking_one) {
+TEST_F(CudaCapture, RejectsLegacyStreamDuringBlockingCapture) {
   const CUstream blocking = stream(CU_STREAM_DEFAULT);
   const CUstream free = stream();
   const CUevent done = event();
@@ -249,7 +249,7 @@ TEST_F(CudaCapture, the_legacy_stream_beside_a_blocking_one) {
   destroy({blocking, free});
 }
 
-TEST_F(CudaCapture, external_events_belong_to_each_launch) {
+TEST_F(CudaCapture, RecordsExternalEventsPerLaunch) {
   const CUstream on = stream();
   const CUstream producer = stream();
   const CUevent before = event();
@@ -287,7 +287,7 @@ TEST_F(CudaCapture, external_events_belong_to_each_launch) {
 
 // A reset destroys everything except the references. The next primary context has the same handle
 // and a different id.
-TEST_F(CudaCapture, a_reset_primary_context_is_another_one_afterwards) {
+TEST_F(CudaCapture, ResetPrimaryContextGetsNewId) {
   CUcontext first = nullptr;
   CUcontext second = nullptr;
   unsigned long long first_id = 0;

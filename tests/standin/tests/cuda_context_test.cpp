@@ -19,7 +19,7 @@ bool active(CUdevice device) {
   return is_active == 1;
 }
 
-TEST_F(CudaContext, primary_is_active_as_long_as_somebody_has_it) {
+TEST_F(CudaContext, PrimaryIsActiveWhileRetained) {
   EXPECT_FALSE(active(1));
   CUcontext first = nullptr;
   CUcontext second = nullptr;
@@ -39,7 +39,7 @@ TEST_F(CudaContext, primary_is_active_as_long_as_somebody_has_it) {
 }
 
 // One thread releases the primary context while another retains it, which must get a valid context.
-TEST_F(CudaContext, a_primary_context_begins_while_one_ends) {
+TEST_F(CudaContext, RetainsPrimaryDuringRelease) {
   constexpr int kRounds = 3000;
   const auto rounds = [] {
     int refused = 0;
@@ -60,7 +60,7 @@ TEST_F(CudaContext, a_primary_context_begins_while_one_ends) {
   other.join();
 }
 
-TEST_F(CudaContext, what_is_left_in_a_context_is_destroyed_with_it) {
+TEST_F(CudaContext, DestroyFreesRemainingObjects) {
   FletchingStandinCounts before{};
   FletchingStandinLeaks(&before);
   CUcontext context = nullptr;
@@ -85,7 +85,7 @@ TEST_F(CudaContext, what_is_left_in_a_context_is_destroyed_with_it) {
   EXPECT_EQ(current, context_);
 }
 
-TEST_F(CudaContext, destroyed_while_current_elsewhere) {
+TEST_F(CudaContext, CallsFailAfterDestroyOnOtherThread) {
   CUcontext context = nullptr;
   ASSERT_EQ(cuCtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
   std::thread([&] { EXPECT_EQ(cuCtxDestroy(context), CUDA_SUCCESS); }).join();
@@ -96,7 +96,7 @@ TEST_F(CudaContext, destroyed_while_current_elsewhere) {
   EXPECT_EQ(cuCtxPopCurrent(nullptr), CUDA_SUCCESS);
 }
 
-TEST_F(CudaContext, an_event_is_recorded_in_its_own_context_and_waited_for_in_any) {
+TEST_F(CudaContext, RecordsEventOnlyInOwnContext) {
   const CUevent done = event();
   const CUstream here = stream();
   CUcontext other = nullptr;
@@ -119,7 +119,7 @@ TEST_F(CudaContext, an_event_is_recorded_in_its_own_context_and_waited_for_in_an
   EXPECT_EQ(cuEventDestroy(done), CUDA_SUCCESS);
 }
 
-TEST_F(CudaContext, a_thread_begins_without_one) {
+TEST_F(CudaContext, NewThreadHasNoContext) {
   const CUevent done = event();
   const CUstream on = stream();
   std::thread([&] {
@@ -149,7 +149,7 @@ CUresult attribute(CUpointer_attribute which, CUdeviceptr pointer, T& value) {
   return cuPointerGetAttribute(&value, which, pointer);
 }
 
-TEST_F(CudaContext, pointers_are_known) {
+TEST_F(CudaContext, ReportsPointerAttributes) {
   CUdeviceptr device = 0;
   CUdeviceptr managed = 0;
   void* host = nullptr;
@@ -198,7 +198,7 @@ TEST_F(CudaContext, pointers_are_known) {
   EXPECT_EQ(cuMemFreeHost(host), CUDA_SUCCESS);
 }
 
-TEST_F(CudaContext, memory_is_counted_and_bounded) {
+TEST_F(CudaContext, CountsAndLimitsMemory) {
   size_t free_before = 0;
   size_t total = 0;
   ASSERT_EQ(cuMemGetInfo(&free_before, &total), CUDA_SUCCESS);
@@ -219,7 +219,7 @@ TEST_F(CudaContext, memory_is_counted_and_bounded) {
 }
 
 // A broken context stays unusable, so this test creates a separate one.
-TEST_F(CudaContext, memory_freed_under_the_work_breaks_the_context) {
+TEST_F(CudaContext, FreeDuringWorkBreaksContext) {
   CUcontext broken = nullptr;
   Gate gate;
   ASSERT_EQ(cuCtxCreate(&broken, nullptr, 0, 0), CUDA_SUCCESS);
@@ -237,7 +237,7 @@ TEST_F(CudaContext, memory_freed_under_the_work_breaks_the_context) {
   EXPECT_EQ(cuCtxDestroy(broken), CUDA_SUCCESS);
 }
 
-TEST_F(CudaContext, a_lost_device_drops_its_work) {
+TEST_F(CudaContext, LostDeviceDropsWork) {
   Gate gate;
   CUcontext lost = nullptr;
   ASSERT_EQ(cuCtxCreate(&lost, nullptr, 0, 1), CUDA_SUCCESS);
@@ -262,7 +262,7 @@ TEST_F(CudaContext, a_lost_device_drops_its_work) {
   EXPECT_EQ(cuDevicePrimaryCtxRelease(1), CUDA_SUCCESS);
 }
 
-TEST_F(CudaContext, calls_fail_on_demand) {
+TEST_F(CudaContext, InjectsFaults) {
   const std::int64_t calls = FletchingStandinCalls("cuEventCreate");
   ASSERT_EQ(FletchingStandinSetFault("cuEventCreate:2:CUDA_ERROR_LAUNCH_FAILED,cuMemAlloc_v2:*:2"),
             0);
@@ -289,7 +289,7 @@ TEST_F(CudaContext, calls_fail_on_demand) {
   EXPECT_EQ(FletchingStandinSetFault(nullptr), EINVAL);
 }
 
-TEST_F(CudaContext, leaks_are_counted) {
+TEST_F(CudaContext, CountsLeaks) {
   FletchingStandinCounts before{};
   const std::int64_t all = FletchingStandinLeaks(&before);
   const CUevent leaked = event();

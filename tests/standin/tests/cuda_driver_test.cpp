@@ -22,7 +22,7 @@ constexpr char kImage[] = "FLETCHING-STANDIN-IMAGE 1\nkernel add\n";
 using Call = std::function<CUresult()>;
 
 // A gated stream, a free stream, and memory of every kind.
-class Driver : public Cuda {
+class CudaDriver : public Cuda {
  protected:
   void SetUp() override {
     Cuda::SetUp();
@@ -98,7 +98,7 @@ class Driver : public Cuda {
   std::vector<char> pageable_ = std::vector<char>(kBytes);
 };
 
-TEST_F(Driver, allocations_and_frees_of_every_kind_wait_for_the_device) {
+TEST_F(CudaDriver, AllocationsAndFreesWaitForDevice) {
   CUdeviceptr device = 0;
   CUdeviceptr managed = 0;
   void* pinned = nullptr;
@@ -120,7 +120,7 @@ TEST_F(Driver, allocations_and_frees_of_every_kind_wait_for_the_device) {
   for (const auto& [function, call] : calls) EXPECT_TRUE(waits(function, call)) << function;
 }
 
-TEST_F(Driver, what_has_no_memory_does_not_wait) {
+TEST_F(CudaDriver, CallsWithoutMemoryDoNotWait) {
   CUstream made = nullptr;
   CUevent event = nullptr;
   std::size_t free = 0;
@@ -134,7 +134,7 @@ TEST_F(Driver, what_has_no_memory_does_not_wait) {
   expect_returns([&] { return cuStreamDestroy(made); });
 }
 
-TEST_F(Driver, copies_but_between_device_and_pinned_memory_wait_for_their_stream) {
+TEST_F(CudaDriver, PageableCopiesWaitForStream) {
   prime();
   for (const auto& [to, from, blocks] : copies()) {
     const Call behind_the_gate = [&, to = to, from = from] { return copy(to, from, gated_); };
@@ -148,7 +148,7 @@ TEST_F(Driver, copies_but_between_device_and_pinned_memory_wait_for_their_stream
 }
 
 // Needs a separate process, as with `make test`: after earlier copies the context is not cold.
-TEST_F(Driver, the_first_copy_of_a_kind_waits_for_the_device) {
+TEST_F(CudaDriver, FirstCopyOfKindWaitsForDevice) {
   CUcontext cold = nullptr;
   CUdeviceptr device = 0;
   ASSERT_EQ(cuCtxCreate(&cold, nullptr, 0, 0), CUDA_SUCCESS);
@@ -163,7 +163,7 @@ TEST_F(Driver, the_first_copy_of_a_kind_waits_for_the_device) {
   EXPECT_EQ(cuCtxDestroy(cold), CUDA_SUCCESS);
 }
 
-TEST_F(Driver, the_first_launch_of_a_kernel_waits_unless_it_is_loaded_with_its_module) {
+TEST_F(CudaDriver, FirstLazyKernelLaunchWaits) {
   CUmodule module = nullptr;
   CUfunction kernel = nullptr;
   ASSERT_EQ(cuModuleLoadData(&module, kImage), CUDA_SUCCESS);
@@ -178,7 +178,7 @@ TEST_F(Driver, the_first_launch_of_a_kernel_waits_unless_it_is_loaded_with_its_m
 }
 
 // Of two streams on one queue, the second waits for all earlier work of the first.
-TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
+TEST_F(CudaDriver, StreamsShareHardwareQueuesRoundRobin) {
   std::vector<CUstream> streams;
   streams.reserve(std::size_t{2} * kQueues);
   for (int i = 0; i < 2 * kQueues; ++i) streams.push_back(stream());
@@ -206,7 +206,7 @@ TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
 }
 
 // Independent of the number of earlier streams.
-TEST_F(Driver, a_stream_gets_a_queue_of_the_hardware_that_no_stream_uses) {
+TEST_F(CudaDriver, StreamGetsUnusedHardwareQueue) {
   const CUstream waiting = stream();
   prime();
   gate_->open(0);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kImage[] = "FLETCHING-STANDIN-IMAGE 1\nkernel add\nkernel fill\nkernel copy\n";
 
-TEST_F(Cuda, says_that_it_is_a_stand_in) {
+TEST_F(Cuda, ReportsStandIn) {
   char name[64] = "";
   ASSERT_EQ(cuDeviceGetName(name, sizeof(name), 1), CUDA_SUCCESS);
   EXPECT_STREQ(name, "Fletching stand-in (no GPU) 1");
@@ -24,7 +24,7 @@ TEST_F(Cuda, says_that_it_is_a_stand_in) {
   EXPECT_EQ(version, CUDA_VERSION);
 }
 
-TEST_F(Cuda, gate_holds_the_stream_and_what_waits_for_it) {
+TEST_F(Cuda, GateBlocksStreamAndWaiters) {
   Gate gate;
   const CUstream producer = stream();
   const CUstream unwaited = stream();
@@ -62,7 +62,7 @@ TEST_F(Cuda, gate_holds_the_stream_and_what_waits_for_it) {
 }
 
 // Work without a gate completes and gated work stays blocked, both in the same state.
-TEST_F(Cuda, settle_lets_all_go_on_but_what_a_gate_holds) {
+TEST_F(Cuda, SettleCompletesUngatedWork) {
   const CUstream gated = stream();
   const CUstream behind = stream();
   const CUstream free = stream();
@@ -89,7 +89,7 @@ TEST_F(Cuda, settle_lets_all_go_on_but_what_a_gate_holds) {
   for (const CUstream each : {gated, behind, free}) EXPECT_EQ(cuStreamDestroy(each), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, gate_in_device_memory_opens_from_another_stream) {
+TEST_F(Cuda, GateInDeviceMemoryOpensFromOtherStream) {
   const CUstream waiting = stream();
   const CUstream opening = stream();
   const CUdeviceptr word = numbers();
@@ -108,7 +108,7 @@ TEST_F(Cuda, gate_in_device_memory_opens_from_another_stream) {
   EXPECT_EQ(cuStreamDestroy(opening), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, gate_conditions) {
+TEST_F(Cuda, ChecksGateConditions) {
   const CUstream waiting = stream();
   Gate gate;
   const auto passes = [&](unsigned int flags, std::uint32_t value, std::uint32_t word) {
@@ -127,7 +127,7 @@ TEST_F(Cuda, gate_conditions) {
   EXPECT_EQ(cuStreamDestroy(waiting), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, legacy_default_stream_is_in_order_with_blocking_streams_only) {
+TEST_F(Cuda, LegacyStreamOrdersBlockingStreamsOnly) {
   for (const CUstream legacy : {static_cast<CUstream>(nullptr), CU_STREAM_LEGACY}) {
     Gate gate;
     const CUstream blocking = stream(CU_STREAM_DEFAULT);
@@ -155,7 +155,7 @@ TEST_F(Cuda, legacy_default_stream_is_in_order_with_blocking_streams_only) {
   }
 }
 
-TEST_F(Cuda, every_thread_has_a_default_stream_of_its_own) {
+TEST_F(Cuda, EachThreadHasSeparateDefaultStream) {
   Gate gate;
   gate.shut(CU_STREAM_PER_THREAD);
   EXPECT_EQ(cuStreamQuery(CU_STREAM_PER_THREAD), CUDA_ERROR_NOT_READY);
@@ -168,7 +168,7 @@ TEST_F(Cuda, every_thread_has_a_default_stream_of_its_own) {
   EXPECT_EQ(cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, waiters_keep_the_record_before) {
+TEST_F(Cuda, WaitersKeepEarlierRecord) {
   Gate first;
   Gate second;
   const CUstream producer = stream();
@@ -190,7 +190,7 @@ TEST_F(Cuda, waiters_keep_the_record_before) {
   EXPECT_EQ(cuStreamDestroy(waiting), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, destroyed_while_pending_completes) {
+TEST_F(Cuda, EventDestroyedWhilePendingCompletes) {
   Gate gate;
   const CUstream producer = stream();
   const CUstream waiting = stream();
@@ -209,7 +209,7 @@ TEST_F(Cuda, destroyed_while_pending_completes) {
   EXPECT_EQ(cuStreamDestroy(waiting), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, timing_is_for_events_that_have_it) {
+TEST_F(Cuda, ElapsedTimeNeedsTimingEvents) {
   const CUstream on = stream();
   const CUevent from = event(CU_EVENT_DEFAULT);
   const CUevent to = event(CU_EVENT_DEFAULT);
@@ -224,7 +224,7 @@ TEST_F(Cuda, timing_is_for_events_that_have_it) {
   EXPECT_EQ(cuStreamDestroy(on), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, handle_by_value_instead_of_by_address) {
+TEST_F(Cuda, RejectsHandleInPlaceOfAddress) {
   const CUevent done = event();
   void* const sync_event = done;  // should have been &done
   const CUevent followed = *static_cast<CUevent*>(sync_event);
@@ -246,7 +246,7 @@ TEST_F(Cuda, handle_by_value_instead_of_by_address) {
 
 using CudaDeathTest = Cuda;
 
-TEST_F(CudaDeathTest, host_cannot_read_device_memory) {
+TEST_F(CudaDeathTest, HostReadOfDeviceMemoryCrashes) {
   const CUdeviceptr data = numbers();
   EXPECT_DEATH(
       {
@@ -257,7 +257,7 @@ TEST_F(CudaDeathTest, host_cannot_read_device_memory) {
   EXPECT_EQ(cuMemFree(data), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, kernels_do_as_many_elements_as_there_are_threads) {
+TEST_F(Cuda, KernelsProcessOneElementPerThread) {
   const CUstream on = stream();
   const CUdeviceptr data = numbers();
   CUmodule module = nullptr;
@@ -284,7 +284,7 @@ TEST_F(Cuda, kernels_do_as_many_elements_as_there_are_threads) {
   EXPECT_EQ(cuStreamDestroy(on), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, images_for_real_devices_are_refused) {
+TEST_F(Cuda, RejectsRealDeviceImages) {
   CUmodule module = nullptr;
   EXPECT_EQ(cuModuleLoadData(&module, "\177ELF\x02"), CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_EQ(cuModuleLoadData(&module, "\x50\xed\x55\xba"), CUDA_ERROR_NO_BINARY_FOR_GPU);
@@ -295,7 +295,7 @@ TEST_F(Cuda, images_for_real_devices_are_refused) {
   EXPECT_EQ(cuModuleLoadData(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(Cuda, errors_have_names_and_say_that_they_are_the_stand_in_s) {
+TEST_F(Cuda, ErrorsHaveNamesAndMentionStandIn) {
   const char* text = nullptr;
   ASSERT_EQ(cuGetErrorName(CUDA_ERROR_LAUNCH_FAILED, &text), CUDA_SUCCESS);
   EXPECT_STREQ(text, "CUDA_ERROR_LAUNCH_FAILED");

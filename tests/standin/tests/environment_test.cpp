@@ -101,23 +101,23 @@ int main_of(std::string_view scenario) {
   return 99;
 }
 
-TEST(Environment, nothing_works_before_cuInit) {
+TEST(Environment, CallsFailBeforeInit) {
   EXPECT_EQ(run("", "before_init").status, CUDA_ERROR_NOT_INITIALIZED);
 }
 
-TEST(Environment, a_driver_without_a_device) {
+TEST(Environment, ZeroDevicesFailsInit) {
   EXPECT_EQ(run("FLETCHING_STANDIN_DEVICES=0", "init").status, CUDA_ERROR_NO_DEVICE);
   EXPECT_EQ(run("FLETCHING_STANDIN_DEVICES=64", "init").status, CUDA_SUCCESS);
 }
 
-TEST(Environment, faults) {
+TEST(Environment, InjectsFaults) {
   EXPECT_EQ(run("FLETCHING_FAULT=cuInit:1:CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "init").status,
             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH % 256);
   EXPECT_EQ(run("FLETCHING_FAULT=cuInit:2:5", "init").status, CUDA_SUCCESS);
   EXPECT_EQ(run("'FLETCHING_FAULT=hipInit:1:1,cuInit:*:5'", "init").status, 5);
 }
 
-TEST(Environment, what_is_not_understood_ends_the_process) {
+TEST(Environment, InvalidValueTerminates) {
   const Ended fault = run("FLETCHING_FAULT=cuInitialize:1:5", "init");
   EXPECT_NE(fault.status, 0);
   EXPECT_NE(fault.text.find("FLETCHING_FAULT is \"cuInitialize:1:5\""), std::string::npos)
@@ -127,7 +127,7 @@ TEST(Environment, what_is_not_understood_ends_the_process) {
       << devices.text;
 }
 
-TEST(Environment, leaks) {
+TEST(Environment, ReportsLeaks) {
   const Ended silent = run("", "leak");
   EXPECT_EQ(silent.status, 0);
   EXPECT_EQ(silent.text, "written before\n");
@@ -142,13 +142,13 @@ TEST(Environment, leaks) {
   EXPECT_EQ(run("FLETCHING_STANDIN_LEAKS=fail", "init").status, 0);
 }
 
-TEST(Environment, what_is_released_while_the_process_ends) {
+TEST(Environment, AcceptsReleaseDuringProcessExit) {
   const Ended ended = run("FLETCHING_STANDIN_LEAKS=fail", "release_late");
   EXPECT_EQ(ended.text, "released late\n");
   EXPECT_EQ(ended.status, 0);
 }
 
-TEST(Environment, a_context_is_needed_unless_as_a_driver) {
+TEST(Environment, DriverModeNeedsNoContext) {
   EXPECT_EQ(run("", "without_context").status, CUDA_ERROR_INVALID_CONTEXT % 256);
   EXPECT_EQ(run("FLETCHING_STANDIN_MODE=driver", "without_context").status, CUDA_SUCCESS);
 }

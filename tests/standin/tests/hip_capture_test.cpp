@@ -38,7 +38,7 @@ class HipCapture : public testing::Test {
   hipGraph_t graph_ = nullptr;
 };
 
-TEST_F(HipCapture, unsafe_calls_are_refused_unless_relaxed) {
+TEST_F(HipCapture, RejectsUnsafeCallsUnlessRelaxed) {
   ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal), hipSuccess);
   std::thread([&] {
     auto mode = hipStreamCaptureModeRelaxed;
@@ -54,7 +54,7 @@ TEST_F(HipCapture, unsafe_calls_are_refused_unless_relaxed) {
   EXPECT_EQ(graph_, nullptr);
 }
 
-TEST_F(HipCapture, external_events_belong_to_each_launch) {
+TEST_F(HipCapture, RecordsExternalEventsPerLaunch) {
   EXPECT_EQ(hipEventRecordWithFlags(event_, stream_, kExternal), hipErrorInvalidValue);
   ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal), hipSuccess);
   ASSERT_EQ(hipStreamWaitEvent(stream_, event_, kExternal), hipSuccess);
@@ -68,7 +68,7 @@ TEST_F(HipCapture, external_events_belong_to_each_launch) {
   EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
 }
 
-TEST_F(HipCapture, an_event_from_outside_does_not_enter_a_capture) {
+TEST_F(HipCapture, RejectsWaitForEventOutsideCapture) {
   ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeRelaxed), hipSuccess);
   EXPECT_EQ(hipStreamWaitEvent(stream_, event_, 0), hipErrorStreamCaptureIsolation);
   EXPECT_EQ(hipStreamEndCapture(stream_, &graph_), hipErrorStreamCaptureInvalidated);

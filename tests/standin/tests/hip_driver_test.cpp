@@ -74,7 +74,7 @@ class HipDriver : public testing::Test {
   hipStream_t free_ = nullptr;
 };
 
-TEST_F(HipDriver, allocations_and_frees_of_every_kind_wait_for_the_device) {
+TEST_F(HipDriver, AllocationsAndFreesWaitForDevice) {
   void* device = nullptr;
   void* managed = nullptr;
   void* pinned = nullptr;
@@ -93,7 +93,7 @@ TEST_F(HipDriver, allocations_and_frees_of_every_kind_wait_for_the_device) {
   for (const auto& [function, call] : calls) EXPECT_TRUE(waits(function, call)) << function;
 }
 
-TEST_F(HipDriver, a_copy_from_host_to_host_waits_for_its_stream) {
+TEST_F(HipDriver, HostToHostCopyWaitsForStream) {
   EXPECT_TRUE(waits("hipMemcpyAsync", [&] { return copy(second_, pinned_, gated_); }));
   shut(gated_);
   EXPECT_EQ(copy(second_, pinned_, free_), hipSuccess);
@@ -101,7 +101,7 @@ TEST_F(HipDriver, a_copy_from_host_to_host_waits_for_its_stream) {
   EXPECT_EQ(hipStreamQuery(gated_), hipErrorNotReady);
 }
 
-TEST_F(HipDriver, a_stream_is_destroyed_when_its_work_is_done) {
+TEST_F(HipDriver, StreamDestroyWaitsForWork) {
   const hipStream_t busy = stream();
   EXPECT_TRUE(waits("hipStreamDestroy", [&] {
     shut(busy);
@@ -109,7 +109,7 @@ TEST_F(HipDriver, a_stream_is_destroyed_when_its_work_is_done) {
   }));
 }
 
-TEST_F(HipDriver, streams_share_the_queues_of_the_hardware_in_turn) {
+TEST_F(HipDriver, StreamsShareHardwareQueuesRoundRobin) {
   std::vector<hipStream_t> streams;
   streams.reserve(kQueues + 1);
   for (int i = 0; i <= kQueues; ++i) streams.push_back(stream());

@@ -65,7 +65,7 @@ class Hip : public testing::Test {
   }
 };
 
-TEST_F(Hip, says_that_it_is_a_stand_in) {
+TEST_F(Hip, ReportsStandIn) {
   char name[64] = "";
   ASSERT_EQ(hipInit(0), hipSuccess);
   ASSERT_EQ(hipDeviceGetName(name, sizeof(name), 0), hipSuccess);
@@ -78,7 +78,7 @@ TEST_F(Hip, says_that_it_is_a_stand_in) {
   EXPECT_STREQ(hipGetErrorString(hipErrorNotReady), "not ready (stand-in)");
 }
 
-TEST_F(Hip, gate_holds_the_stream_and_what_waits_for_it) {
+TEST_F(Hip, GateBlocksStreamAndWaiters) {
   Gate gate;
   const hipStream_t producer = stream();
   const hipStream_t unwaited = stream();
@@ -118,7 +118,7 @@ TEST_F(Hip, gate_holds_the_stream_and_what_waits_for_it) {
   }
 }
 
-TEST_F(Hip, gate_conditions_look_at_the_masked_word) {
+TEST_F(Hip, GateConditionsUseMaskedWord) {
   Gate gate;
   const hipStream_t waiting = stream();
   gate.open(0xF5);
@@ -137,7 +137,7 @@ TEST_F(Hip, gate_conditions_look_at_the_masked_word) {
 }
 
 // HIP's documentation demands signal memory; a device attribute says whether streams can wait.
-TEST_F(Hip, a_stream_waits_for_signal_memory_alone) {
+TEST_F(Hip, StreamWaitNeedsSignalMemory) {
   const hipStream_t waiting = stream();
   int can_wait = 0;
   EXPECT_EQ(hipDeviceGetAttribute(&can_wait, hipDeviceAttributeCanUseStreamWaitValue, 0),
@@ -161,7 +161,7 @@ TEST_F(Hip, a_stream_waits_for_signal_memory_alone) {
   EXPECT_EQ(hipStreamDestroy(waiting), hipSuccess);
 }
 
-TEST_F(Hip, null_is_a_default_stream_of_the_device_or_of_the_thread) {
+TEST_F(Hip, NullIsDeviceOrThreadDefaultStream) {
   Gate gate;
   const hipStream_t blocking = stream(hipStreamDefault);
   const hipEvent_t behind = event();
@@ -185,7 +185,7 @@ TEST_F(Hip, null_is_a_default_stream_of_the_device_or_of_the_thread) {
   EXPECT_EQ(hipEventDestroy(of_thread), hipSuccess);
 }
 
-TEST_F(Hip, threads_have_a_device_and_streams_stay_on_theirs) {
+TEST_F(Hip, ThreadsHaveDeviceAndStreamsKeepTheirs) {
   const hipEvent_t done = event();
   const hipStream_t first = stream();
   ASSERT_EQ(hipSetDevice(1), hipSuccess);
@@ -213,7 +213,7 @@ TEST_F(Hip, threads_have_a_device_and_streams_stay_on_theirs) {
   EXPECT_EQ(hipEventDestroy(done), hipSuccess);
 }
 
-TEST_F(Hip, pointers_are_known) {
+TEST_F(Hip, ReportsPointerAttributes) {
   void* device = nullptr;
   void* managed = nullptr;
   void* host = nullptr;
@@ -254,7 +254,7 @@ TEST_F(Hip, pointers_are_known) {
   EXPECT_EQ(hipFree(nullptr), hipSuccess);
 }
 
-TEST_F(Hip, calls_fail_on_demand) {
+TEST_F(Hip, InjectsFaults) {
   const hipEvent_t done = event();
   ASSERT_EQ(FletchingStandinSetFault("hipEventSynchronize:2:hipErrorLaunchFailure,"
                                      "hipGetErrorName:1:1,hipGetStreamDeviceId:1:1"),
@@ -270,7 +270,7 @@ TEST_F(Hip, calls_fail_on_demand) {
   EXPECT_EQ(hipEventDestroy(done), hipSuccess);
 }
 
-TEST_F(Hip, a_lost_device_can_be_restored) {
+TEST_F(Hip, RestoresLostDevice) {
   const hipStream_t on = stream();
   Gate gate;
   ASSERT_EQ(hipSetDevice(1), hipSuccess);
