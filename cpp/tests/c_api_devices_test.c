@@ -74,7 +74,7 @@ static void test_entries(void) {
   FletchingDeviceReportDestroy(report);
 }
 
-static void test_expectation(char** expected) {
+static void test_expected_entry(char** expected) {
   struct FletchingDeviceReport* report = NULL;
   CHECK(FletchingDeviceReportCreate(&report, NULL) == 0);
   const struct FletchingDeviceReportEntry* entry = find(report, expected[0]);
@@ -101,6 +101,6 @@ int main(int count, char** arguments) {
   test_arguments();
   test_entries();
   test_waiters();
-  for (int i = 1; i + 2 < count; i += 3) test_expectation(arguments + i);
+  for (int i = 1; i + 2 < count; i += 3) test_expected_entry(arguments + i);
   return failures != 0;
 }

@@ -175,7 +175,7 @@ static void test_arguments(void) {
 }
 
 // A failed export leaves the array unchanged; a release always consumes it.
-static void test_producers_verbs(void) {
+static void test_producer_operations(void) {
   struct FletchingMessage message;
   struct FletchingReleaseCounts counts;
   struct ArrowDeviceArray array = array_with(ARROW_DEVICE_CPU, NULL);
@@ -207,6 +207,6 @@ int main(void) {
   test_waiter();
   test_registration();
   test_arguments();
-  test_producers_verbs();
+  test_producer_operations();
   return failures == 0 ? 0 : 1;
 }

@@ -36,7 +36,7 @@ static struct ArrowDeviceArray array_with(ArrowDeviceType device_type, void* syn
 
 // --- Without a device ---
 
-static void test_refusals(void) {
+static void test_rejects_bad_arguments(void) {
   int object = 0;
   int event = 0;
   int ready = 5;
@@ -174,7 +174,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL look_up(VkDevice of, const char*
   return vkGetDeviceProcAddr(of, name);
 }
 
-static void test_host_verbs(void) {
+static void test_host_operations(void) {
   int ready = 5;
   VkEvent event = make_event();
   const struct ArrowDeviceArray array = array_with(ARROW_DEVICE_VULKAN, &event);
@@ -235,7 +235,7 @@ static void test_wait_on(void) {
 }
 
 int main(void) {
-  test_refusals();
+  test_rejects_bad_arguments();
 #if defined(__SANITIZE_ADDRESS__)
   __lsan_disable();  // ignore leaks of the driver
 #endif
@@ -244,7 +244,7 @@ int main(void) {
   __lsan_enable();
 #endif
   if (is_open) {
-    test_host_verbs();
+    test_host_operations();
     test_wait_on();
   }
   close_device();

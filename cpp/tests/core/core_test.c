@@ -28,7 +28,7 @@ static struct FletchingStream stream_on(void* handle, int64_t device_id) {
 
 /* --- Texts --- */
 
-static void test_texts(void) {
+static void test_text_truncation_and_escaping(void) {
   char text[16];
   struct failure failure;
   copy_printable(text, sizeof text, "a\x01\xC3\xA9");
@@ -52,13 +52,13 @@ static void test_texts(void) {
 
 /* --- Contexts --- */
 
-static void test_another_layout_is_refused(void) {
+static void test_check_layout_rejects_other_version(void) {
   CHECK(FletchingCheckLayout(FLETCHING_LAYOUT, &message) == 0);
   CHECK(FletchingCheckLayout(FLETCHING_LAYOUT + 1, &message) == EINVAL);
   CHECK(says("layout: expected the structs of version " FLETCHING_VERSION));
 }
 
-static void test_pop_after_an_earlier_error(void) {
+static void test_leave_restores_context_after_failed_pop(void) {
   for (int pops_nonetheless = 0; pops_nonetheless < 2; ++pops_nonetheless) {
     struct failure failure;
     struct scope scope = {0};
@@ -74,7 +74,7 @@ static void test_pop_after_an_earlier_error(void) {
 }
 
 /* The code in between has destroyed the context, which removes it from the stack. */
-static void test_a_context_that_was_taken_off_is_not_popped(void) {
+static void test_leave_skips_destroyed_context(void) {
   struct failure failure;
   struct scope scope = {0};
   no_failure(&failure);
@@ -86,7 +86,7 @@ static void test_a_context_that_was_taken_off_is_not_popped(void) {
   CHECK(fake.depth == 1 && fake_current() == &fake.primary[0]);
 }
 
-static void test_default_streams_are_of_their_device(void) {
+static void test_default_stream_uses_given_device(void) {
   struct FakeEvent event = {0};
   struct FakeEvent* handle = &event;
   const struct FletchingEvent awaited = event_of_fake(&handle);
@@ -125,7 +125,7 @@ static void test_default_streams_are_of_their_device(void) {
 }
 
 /* It keeps naming the same stream, later and on other threads. */
-static void test_a_default_stream_is_resolved(void) {
+static void test_resolve_default_stream(void) {
   fake_reset();
   fake_push(&fake.created);
   struct FletchingStream stream = stream_on((void*)2, 1);
@@ -144,7 +144,7 @@ static void test_a_default_stream_is_resolved(void) {
 
 /* --- Capture modes --- */
 
-static void test_the_mode_is_as_before(void) {
+static void test_failed_exchange_restores_capture_mode(void) {
   struct FakeEvent event = {.is_done = true};
   struct FakeEvent* handle = &event;
   const struct FletchingEvent awaited = event_of_fake(&handle);
@@ -165,7 +165,7 @@ static void test_the_mode_is_as_before(void) {
 
 /* --- A library that lacks a function --- */
 
-static void test_a_library_that_is_loaded_is_preferred(void) {
+static void test_find_library_prefers_loaded_library(void) {
 #ifdef __GLIBC__
   static const char* const names[] = {"libBrokenLocale.so.1", "libc.so.6", NULL};
   static const char* const missing[] = {"libfletching-none.so", NULL};
@@ -187,7 +187,7 @@ static void test_a_library_that_is_loaded_is_preferred(void) {
 }
 
 /* Once per process, but again after a failure. */
-static void test_the_driver_is_initialized_once(void) {
+static void test_driver_is_initialized_once(void) {
   struct FakeEvent event = {0};
   struct FakeEvent* handle = &event;
   const struct FletchingEvent awaited = event_of_fake(&handle);
@@ -199,7 +199,7 @@ static void test_the_driver_is_initialized_once(void) {
   CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && fake.initialized == 2);
 }
 
-static void test_a_missing_function_fails_its_operation_alone(void) {
+static void test_missing_function_fails_only_its_operation(void) {
   struct FakeEvent event = {.is_done = true};
   struct FakeEvent* handle = &event;
   const struct FletchingEvent awaited = event_of_fake(&handle);
@@ -262,7 +262,7 @@ static void make_tree(struct Tree* tree) {
 }
 
 /* A consumer may move out the only child and its dictionary. */
-static void test_the_event_lives_until_the_last_struct_is_released(void) {
+static void test_last_release_destroys_event(void) {
   struct Tree tree;
   int own = 0;
   for (int last = 0; last < 3; ++last) {
@@ -290,7 +290,7 @@ static void test_the_event_lives_until_the_last_struct_is_released(void) {
 }
 
 /* A released child was moved out or freed, so its descendants belong to others. */
-static void test_nothing_below_a_released_child_is_touched(void) {
+static void test_export_skips_released_child(void) {
   struct Tree tree;
   int own = 0;
   fake_reset();
@@ -304,7 +304,7 @@ static void test_nothing_below_a_released_child_is_touched(void) {
   CHECK(fake_living_events() == 0);
 }
 
-static void test_a_malformed_array_is_refused(void) {
+static void test_export_rejects_malformed_array(void) {
   struct Tree tree;
   struct FletchingStream stream = stream_on(NULL, 0);
   fake_reset();
@@ -329,7 +329,7 @@ static void test_a_malformed_array_is_refused(void) {
 }
 
 /* Each level lists the next one twice: few structs, but very many paths. */
-static void test_an_array_with_shared_children_is_refused(void) {
+static void test_export_rejects_shared_children(void) {
   enum { LEVELS = 30 };
   struct ArrowArray levels[LEVELS] = {{0}};
   struct ArrowArray* children[LEVELS][2];
@@ -361,7 +361,7 @@ static void look_at_mask(void* unused) {
   atomic_store(&mask_seen, sigismember(&mask, SIGUSR1) && !sigismember(&mask, SIGSEGV) ? 1 : 2);
 }
 
-static void test_threads_take_no_signals_of_the_process(void) {
+static void test_threads_block_process_signals(void) {
   sigset_t mask;
   CHECK(start_thread(look_at_mask, NULL));
   while (atomic_load(&mask_seen) == 0) sleep_ns(1000);
@@ -414,7 +414,7 @@ static int status_of(pid_t child) {
 }
 
 /* A child inherits the parent's locks but not the threads that hold them. */
-static void test_a_child_of_fork_finds_no_lock_held(void) {
+static void test_forked_child_resets_locks(void) {
 #ifdef __SANITIZE_THREAD__
   printf("skipped: a child of fork: the thread sanitizer takes its locks for the parent's\n");
   return;
@@ -441,7 +441,7 @@ static void test_a_child_of_fork_finds_no_lock_held(void) {
 }
 #endif
 
-static void test_memory_runs_out(void) {
+static void test_allocation_failure_returns_enomem(void) {
   int own = 0;
   struct Tree tree;
   int failed = 0;
@@ -491,7 +491,7 @@ static void test_memory_runs_out(void) {
   CHECK(has_failed_allocation() && fake_living_events() == 0);
 }
 
-static void test_memory_runs_out_for_a_report(void) {
+static void test_report_allocation_failure_returns_enomem(void) {
   struct FletchingDeviceReport* report = NULL;
   int failed = 0;
 #ifndef _WIN32
@@ -536,7 +536,7 @@ static void count_deletion(DLManagedTensorVersioned* tensor) {
   ++deletions;
 }
 
-static void test_a_tensor_that_gets_no_event_is_deleted(void) {
+static void test_tensor_without_event_is_deleted(void) {
   int own = 0;
   int64_t shape[] = {3};
   struct ArrowSchema schema;
@@ -564,7 +564,7 @@ static void test_a_tensor_that_gets_no_event_is_deleted(void) {
 }
 
 /* DLPack's device id of pinned memory is always 0, whichever GPU uses it. */
-static void test_a_default_stream_for_pinned_memory_is_of_the_current_gpu(void) {
+static void test_pinned_memory_uses_current_gpu_default_stream(void) {
   int64_t shape[] = {1};
   const struct FletchingTensorStream order = {stream_on((void*)(uintptr_t)1, -1),
                                               FLETCHING_ORDER_STREAM};
@@ -591,7 +591,7 @@ static void test_a_default_stream_for_pinned_memory_is_of_the_current_gpu(void) 
 /* --- Releases --- */
 
 /* If the core can neither defer nor wait, it leaks the array rather than releasing it early. */
-static void test_a_release_that_cannot_wait_is_leaked(void) {
+static void test_release_after_leaks_without_wait(void) {
   struct Tree tree;
   struct FletchingReleaseCounts before;
   struct FletchingReleaseCounts after;
@@ -629,7 +629,7 @@ static void test_a_release_that_cannot_wait_is_leaked(void) {
 }
 
 /* GPU work may read host memory, whose device id does not identify the GPU. */
-static void test_host_memory_is_released_behind_a_stream(void) {
+static void test_release_after_accepts_host_memory(void) {
   struct Tree tree;
   struct FletchingReleaseCounts before;
   struct FletchingReleaseCounts after;
@@ -660,7 +660,7 @@ static void test_host_memory_is_released_behind_a_stream(void) {
   CHECK(after.leaked == before.leaked + 1 && releases == 6);
 }
 
-static void test_a_stream_of_another_runtime_releases_nothing(void) {
+static void test_release_after_rejects_other_runtime(void) {
   struct Tree tree;
   struct FletchingReleaseCounts before;
   struct FletchingReleaseCounts after;
@@ -677,7 +677,7 @@ static void test_a_stream_of_another_runtime_releases_nothing(void) {
 }
 
 /* A captured per-thread stream: the reaper has a different one. */
-static void test_a_captured_stream_is_kept(void) {
+static void test_release_after_keeps_captured_stream(void) {
   struct Tree tree;
   fake_reset();
   fake_push(&fake.primary[1]);
@@ -694,7 +694,7 @@ static void test_a_captured_stream_is_kept(void) {
 }
 
 /* After these errors no work can be running. Other errors do not imply that. */
-static void test_lost_is_not_refused(void) {
+static void test_is_lost_only_for_device_loss(void) {
   static const int32_t cuda_lost[] = {4, 700, 709, 719}, hip_lost[] = {4, 700, 710, 719};
   static const int32_t cuda_other[] = {0, 1, 2, 3, 201, 214, 400, 600, 900, 906, 907, 999};
   static const int32_t hip_other[] = {0, 1, 400, 600, 709, 900};
@@ -711,7 +711,7 @@ static void test_lost_is_not_refused(void) {
 }
 
 /* An array whose stream was captured is kept, unless its device is lost. */
-static void test_a_kept_array_of_a_lost_device_is_released(void) {
+static void test_lost_device_releases_kept_array(void) {
   struct Tree tree;
   int own = 0;
   fake_reset();
@@ -731,7 +731,7 @@ static void test_a_kept_array_of_a_lost_device_is_released(void) {
 }
 
 /* No event can be recorded in a context that the caller destroyed in violation of the contract. */
-static void test_a_kept_array_of_a_destroyed_context_is_released(void) {
+static void test_destroyed_context_releases_kept_array(void) {
   struct Tree tree;
   fake_reset();
   fake_push(&fake.created);
@@ -750,7 +750,7 @@ static void test_a_kept_array_of_a_destroyed_context_is_released(void) {
 
 /* Only the first array of a stream is queried, in order; arrays on another stream do not wait
  * for it. */
-static void test_only_the_first_of_a_stream_is_asked(void) {
+static void test_reaper_queries_first_array_per_stream(void) {
   enum { ARRAYS = 6 };
   struct Tree trees[ARRAYS];
   struct Tree other;
@@ -779,7 +779,7 @@ static void test_only_the_first_of_a_stream_is_asked(void) {
 }
 
 /* An error for one array delays neither earlier nor later ones. */
-static void test_a_refused_array_holds_up_no_other(void) {
+static void test_rejected_array_does_not_delay_others(void) {
   struct Tree trees[3];
   struct FletchingReleaseCounts counts;
   int own = 0;
@@ -805,7 +805,7 @@ static void test_a_refused_array_holds_up_no_other(void) {
 
 /* If two threads record on one stream concurrently, either record may come first; records on two
  * streams are unordered. */
-static void test_which_release_comes_after_another(void) {
+static void test_release_order(void) {
   int event = 0;
   struct FletchingRelease entry = {.recorded = {.event = &event, .runtime = &cuda_runtime},
                                    .record_began = 1,
@@ -821,7 +821,7 @@ static void test_which_release_comes_after_another(void) {
 }
 
 /* A kept array is recorded when the capture has ended: earlier arrays do not delay others. */
-static void test_a_kept_array_holds_up_no_other(void) {
+static void test_kept_array_does_not_delay_others(void) {
   struct Tree kept;
   struct Tree tree;
   int own = 0;
@@ -860,7 +860,7 @@ static void* release_on_own_stream(void* data) {
   return NULL;
 }
 
-static void test_default_streams_do_not_wait_for_each_other(void) {
+static void test_default_streams_are_independent(void) {
   struct Tree trees[2];
   fake_reset();
   releases = 0;
@@ -891,7 +891,7 @@ static void test_default_streams_do_not_wait_for_each_other(void) {
 }
 
 /* Queries that fail are retried at growing intervals; the other entry counts the rounds. */
-static void test_refusals(void) {
+static void test_failed_query_is_retried(void) {
   struct Tree refusing;
   struct Tree counting;
   struct FletchingReleaseCounts counts;
@@ -934,7 +934,7 @@ static int start_never(struct FletchingRelease* job) {
   return 1;
 }
 
-static void test_the_starter_says_where(void) {
+static void test_starter_selects_release_thread(void) {
   struct Tree tree;
   struct FletchingReleaseCounts counts;
   int own = 0;
@@ -1016,44 +1016,44 @@ int main(void) {
 #ifdef __linux__
   CHECK(pthread_atfork(NULL, NULL, enter_in_handler) == 0);
 #endif
-  test_texts();
-  test_another_layout_is_refused();
-  test_pop_after_an_earlier_error();
-  test_a_context_that_was_taken_off_is_not_popped();
-  test_default_streams_are_of_their_device();
-  test_a_default_stream_is_resolved();
-  test_the_mode_is_as_before();
-  test_a_library_that_is_loaded_is_preferred();
-  test_the_driver_is_initialized_once();
-  test_a_missing_function_fails_its_operation_alone();
-  test_the_event_lives_until_the_last_struct_is_released();
-  test_nothing_below_a_released_child_is_touched();
-  test_a_malformed_array_is_refused();
-  test_an_array_with_shared_children_is_refused();
+  test_text_truncation_and_escaping();
+  test_check_layout_rejects_other_version();
+  test_leave_restores_context_after_failed_pop();
+  test_leave_skips_destroyed_context();
+  test_default_stream_uses_given_device();
+  test_resolve_default_stream();
+  test_failed_exchange_restores_capture_mode();
+  test_find_library_prefers_loaded_library();
+  test_driver_is_initialized_once();
+  test_missing_function_fails_only_its_operation();
+  test_last_release_destroys_event();
+  test_export_skips_released_child();
+  test_export_rejects_malformed_array();
+  test_export_rejects_shared_children();
 #ifndef _WIN32
-  test_threads_take_no_signals_of_the_process();
+  test_threads_block_process_signals();
 #endif
 #ifdef __linux__
-  test_a_child_of_fork_finds_no_lock_held();
+  test_forked_child_resets_locks();
 #endif
-  test_memory_runs_out();
-  test_memory_runs_out_for_a_report();
-  test_a_tensor_that_gets_no_event_is_deleted();
-  test_a_default_stream_for_pinned_memory_is_of_the_current_gpu();
-  test_a_release_that_cannot_wait_is_leaked();
-  test_host_memory_is_released_behind_a_stream();
-  test_a_stream_of_another_runtime_releases_nothing();
-  test_a_captured_stream_is_kept();
-  test_lost_is_not_refused();
-  test_a_kept_array_of_a_lost_device_is_released();
-  test_a_kept_array_of_a_destroyed_context_is_released();
-  test_only_the_first_of_a_stream_is_asked();
-  test_a_refused_array_holds_up_no_other();
-  test_which_release_comes_after_another();
-  test_a_kept_array_holds_up_no_other();
-  test_default_streams_do_not_wait_for_each_other();
-  test_refusals();
-  test_the_starter_says_where();
+  test_allocation_failure_returns_enomem();
+  test_report_allocation_failure_returns_enomem();
+  test_tensor_without_event_is_deleted();
+  test_pinned_memory_uses_current_gpu_default_stream();
+  test_release_after_leaks_without_wait();
+  test_release_after_accepts_host_memory();
+  test_release_after_rejects_other_runtime();
+  test_release_after_keeps_captured_stream();
+  test_is_lost_only_for_device_loss();
+  test_lost_device_releases_kept_array();
+  test_destroyed_context_releases_kept_array();
+  test_reaper_queries_first_array_per_stream();
+  test_rejected_array_does_not_delay_others();
+  test_release_order();
+  test_kept_array_does_not_delay_others();
+  test_default_streams_are_independent();
+  test_failed_query_is_retried();
+  test_starter_selects_release_thread();
   test_opencl();
   printf("core: %d checks, %d failed\n", checks, failures);
   return failures == 0 ? 0 : 1;

@@ -70,7 +70,7 @@ static int fail_imports(bool by_column, uint32_t options) {
   }
 }
 
-static void test_memory_runs_out(void) {
+static void test_allocation_failure_returns_enomem(void) {
   struct matrix matrix;
   struct ArrowSchema schema;
   struct ArrowDeviceArray array;
@@ -94,7 +94,7 @@ static void test_memory_runs_out(void) {
   CHECK(deletions == 1);
 }
 
-static void test_nothing_is_made_of_a_malformed_tensor(void) {
+static void test_import_rejects_malformed_tensor(void) {
   struct matrix matrix;
   struct ArrowSchema schema;
   struct ArrowDeviceArray array;
@@ -105,7 +105,7 @@ static void test_nothing_is_made_of_a_malformed_tensor(void) {
   CHECK(schema.release == NULL && array.array.release == NULL && deletions == 1);
 }
 
-static void test_each_struct_may_be_moved_out(void) {
+static void test_imported_structs_can_be_moved_out(void) {
   struct matrix matrix;
   struct ArrowSchema schema;
   struct ArrowSchema item;
@@ -126,7 +126,7 @@ static void test_each_struct_may_be_moved_out(void) {
   CHECK(deletions == 1);
 }
 
-static void test_a_tensor_without_a_schema(void) {
+static void test_create_tensor_without_schema(void) {
   int64_t shape[] = {2, 0, 3};
   int64_t strides[] = {-1, 5, 7};
   DLTensor like = {.data = values, .device = {kDLCPU, 0}, .ndim = 3, .dtype = {kDLInt, 32, 1}};
@@ -165,7 +165,7 @@ static void test_a_tensor_without_a_schema(void) {
 static void leave_schema(struct ArrowSchema* schema) { schema->release = NULL; }
 static void leave_array(struct ArrowArray* array) { array->release = NULL; }
 
-static void test_validity_bitmaps_are_not_read(void) {
+static void test_export_skips_validity_bitmap(void) {
   const uint8_t all_valid = 7;
   const void* buffers[] = {(const void*)16, values}; /* reading the bitmap would crash */
   struct ArrowSchema schema = {.format = "i", .release = leave_schema};
@@ -197,7 +197,7 @@ static void test_validity_bitmaps_are_not_read(void) {
   tensor->deleter(tensor);
 }
 
-static void test_an_unknown_ordering_is_refused(void) {
+static void test_export_rejects_unknown_ordering(void) {
   const int32_t orderings[] = {-1, 0, FLETCHING_ORDER_STREAM + 1};
   for (size_t i = 0; i < sizeof orderings / sizeof orderings[0]; i++) {
     const struct FletchingTensorStream order = {.ordering = orderings[i]};
@@ -216,7 +216,7 @@ static void test_an_unknown_ordering_is_refused(void) {
   }
 }
 
-static void test_null_is_refused(void) {
+static void test_rejects_null(void) {
   struct FletchingTensorView view;
   struct FletchingTensorLayout layout;
   struct ArrowSchema schema;
@@ -275,7 +275,7 @@ static void rule_dlpack_exchange_version_checked(void) {
   CHECK(FletchingExchangeFind(&newer) == &table && FletchingExchangeFind(&table.header) == &table);
 }
 
-static void test_a_table_allocates(void) {
+static void test_table_allocates_tensor(void) {
   int64_t shape[] = {3, 5};
   int64_t strides[] = {1, 3};
   DLTensor like = {.device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat4_e2m1fn, 4, 1}};
@@ -344,16 +344,16 @@ static void rule_dlpack_exchange_cpu_stream_null(void) {
 
 int main(void) {
   rule_dlpack_exchange_version_checked();
-  test_a_table_allocates();
+  test_table_allocates_tensor();
   rule_dlpack_exchange_set_error_on_failure();
   rule_dlpack_exchange_cpu_stream_null();
-  test_memory_runs_out();
-  test_nothing_is_made_of_a_malformed_tensor();
-  test_each_struct_may_be_moved_out();
-  test_a_tensor_without_a_schema();
-  test_validity_bitmaps_are_not_read();
-  test_an_unknown_ordering_is_refused();
-  test_null_is_refused();
+  test_allocation_failure_returns_enomem();
+  test_import_rejects_malformed_tensor();
+  test_imported_structs_can_be_moved_out();
+  test_create_tensor_without_schema();
+  test_export_skips_validity_bitmap();
+  test_export_rejects_unknown_ordering();
+  test_rejects_null();
   printf("core_tensor: %d checks, %d failed\n", checks, failures);
   return failures == 0 ? 0 : 1;
 }
