@@ -14,7 +14,7 @@
 namespace fletching::testing {
 namespace {
 
-struct alignas(64) Wide {
+struct alignas(64) OverAligned {
   char bytes[64];
 };
 
@@ -31,7 +31,7 @@ T* see(T* allocated) noexcept {
 bool allocate_twice() {
   try {
     const std::unique_ptr<int> one(see(new int));
-    const std::unique_ptr<Wide> two(see(new Wide));
+    const std::unique_ptr<OverAligned> two(see(new OverAligned));
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -60,12 +60,12 @@ TEST(AllocFailure, EveryNewOverloadFails) {
   };
   EXPECT_TRUE(fails([] { return new int; }));
   EXPECT_TRUE(fails([] { return new int[2]; }));
-  EXPECT_TRUE(fails([] { return new Wide; }));
-  EXPECT_TRUE(fails([] { return new Wide[2]; }));
+  EXPECT_TRUE(fails([] { return new OverAligned; }));
+  EXPECT_TRUE(fails([] { return new OverAligned[2]; }));
   EXPECT_TRUE(fails([] { return new (std::nothrow) int; }));
   EXPECT_TRUE(fails([] { return new (std::nothrow) int[2]; }));
-  EXPECT_TRUE(fails([] { return new (std::nothrow) Wide; }));
-  EXPECT_TRUE(fails([] { return new (std::nothrow) Wide[2]; }));
+  EXPECT_TRUE(fails([] { return new (std::nothrow) OverAligned; }));
+  EXPECT_TRUE(fails([] { return new (std::nothrow) OverAligned[2]; }));
 }
 
 int* leaked = nullptr;

@@ -109,7 +109,7 @@ TEST(AsyncBatches, RejectsPushAfterEnd) {
 }
 
 /// Pushes numbered batches, with the number also in the metadata, inside or outside of on_demand.
-struct Numbers final : AsyncSource {
+struct NumberSource final : AsyncSource {
   // NOLINTNEXTLINE(bugprone-exception-escape): the test may terminate if memory runs out
   void on_demand(std::int64_t n) noexcept override {
     if (inside) give(n);
@@ -129,7 +129,7 @@ struct Numbers final : AsyncSource {
 // Reuses the memory of extracted tasks and leaves that of the others alone.
 TEST(AsyncBatches, ExtractsTasksInAnyOrder) {
   for (const bool inside : {false, true}) {
-    auto source = std::make_shared<Numbers>();
+    auto source = std::make_shared<NumberSource>();
     ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
     source->bench = &bench;
     source->inside = inside;
@@ -157,7 +157,7 @@ TEST(AsyncBatches, ExtractsTasksInAnyOrder) {
 }
 
 /// Makes another thread push one batch, then pushes one itself.
-struct OtherThreadFirst final : AsyncSource {
+struct OtherThreadSource final : AsyncSource {
   // NOLINTNEXTLINE(bugprone-exception-escape): the test may terminate without a thread
   void on_demand(std::int64_t /*n*/) noexcept override {
     if (std::exchange(given, true)) return;
@@ -172,7 +172,7 @@ struct OtherThreadFirst final : AsyncSource {
 };
 
 TEST(AsyncBatches, PushInOnDemandFollowsEarlierPushes) {
-  auto source = std::make_shared<OtherThreadFirst>();
+  auto source = std::make_shared<OtherThreadSource>();
   ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
   source->bench = &bench;
   bench.deliver(2, 0);
@@ -183,7 +183,7 @@ TEST(AsyncBatches, PushInOnDemandFollowsEarlierPushes) {
   bench.peer.cancel();
 }
 
-struct OtherShape final : AsyncSource {
+struct OtherShapeSource final : AsyncSource {
   // NOLINTNEXTLINE(bugprone-exception-escape): the test may terminate if memory runs out
   void on_demand(std::int64_t /*n*/) noexcept override {
     static ArrowArray child{};
@@ -200,7 +200,7 @@ struct OtherShape final : AsyncSource {
 };
 
 TEST(AsyncBatches, PushInOnDemandComparesSchema) {
-  auto source = std::make_shared<OtherShape>();
+  auto source = std::make_shared<OtherShapeSource>();
   ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
   source->bench = &bench;
   bench.deliver(1, 0);
@@ -270,12 +270,12 @@ void give_other_child_count(Ledger& ledger, ArrowDeviceArray* out) {
   batch.move_to(out);
 }
 
-struct Wrong {
+struct WrongBatch {
   Give give;
   std::string says;
 };
 
-std::vector<Wrong> wrong_batches() {
+std::vector<WrongBatch> wrong_batches() {
   return {{give_on_cuda, "async-producer.one-device-type"},
           {give_released, "released"},
           {give_other_child_count, "async-next.same-schema"}};
@@ -283,7 +283,7 @@ std::vector<Wrong> wrong_batches() {
 
 // The producer cannot notice the error: without a cancel it would wait for requests forever.
 TEST(Rules, async_producer_one_device_type) {
-  for (const Wrong& wrong : wrong_batches()) {
+  for (const WrongBatch& wrong : wrong_batches()) {
     SCOPED_TRACE(wrong.says);
     WrongBench bench(wrong.give);
     bench.receive(4, 0);
@@ -331,7 +331,7 @@ TEST(AsyncBatches, DropsTaskQueuedDuringCancel) {
 
 // The end was reported, so there is no cancel, and the other tasks can still be extracted.
 TEST(AsyncBatches, WrongBatchAfterEndKeepsOtherTasks) {
-  for (const Wrong& wrong : wrong_batches()) {
+  for (const WrongBatch& wrong : wrong_batches()) {
     for (const bool released : {false, true}) {
       SCOPED_TRACE(wrong.says);
       WrongBench bench(wrong.give);

@@ -34,14 +34,14 @@ const void* nowhere() { return reinterpret_cast<const void*>(std::uintptr_t{0x10
 
 /// Restores a tree that a test has changed, so that it can be released.
 template <class Raw>
-class Restored {
+class ScopedRestore {
   using Base = detail::BaseOf<Raw>;
 
  public:
-  explicit Restored(Owner<Raw>& owner) : owner_(owner) { keep(&detail::base(*owner.get())); }
-  Restored(const Restored&) = delete;
-  Restored& operator=(const Restored&) = delete;
-  ~Restored() {
+  explicit ScopedRestore(Owner<Raw>& owner) : owner_(owner) { keep(&detail::base(*owner.get())); }
+  ScopedRestore(const ScopedRestore&) = delete;
+  ScopedRestore& operator=(const ScopedRestore&) = delete;
+  ~ScopedRestore() {
     if (owner_.is_released()) return;
     for (auto [node, copy] : kept_) {
       copy.release = node->release;
@@ -66,8 +66,9 @@ class Restored {
 };
 
 /// A schema and a matching array of three values.
-struct Pair {
-  explicit Pair(const SchemaNode& node, int64_t variadic = 0) : schema(make_schema(node).value()) {
+struct SchemaAndArray {
+  explicit SchemaAndArray(const SchemaNode& node, int64_t variadic = 0)
+      : schema(make_schema(node).value()) {
     auto builder = build_array_for(*schema, std::make_unique<int>(0), 64 * variadic).value();
     fill(builder, *schema, builder.root(), 3, variadic);
     array = builder.finish_cpu().value();
@@ -93,8 +94,8 @@ struct Pair {
 
   Schema schema;
   DeviceArray array;
-  std::optional<Restored<ArrowSchema>> kept_schema;
-  std::optional<Restored<ArrowDeviceArray>> kept_array;
+  std::optional<ScopedRestore<ArrowSchema>> kept_schema;
+  std::optional<ScopedRestore<ArrowDeviceArray>> kept_array;
 
  private:
   template <class Builder>
@@ -145,7 +146,7 @@ SchemaNode batch_of(SchemaNode inner) {
 TEST(CheckArray, AcceptsEveryType) {
   for (const SchemaNode& node : every_type()) {
     for (const int64_t variadic : {0, 1, 3}) {
-      const Pair pair(node, variadic);
+      const SchemaAndArray pair(node, variadic);
       EXPECT_EQ(pair.faults(), "") << node.format;
     }
   }
@@ -154,7 +155,7 @@ TEST(CheckArray, AcceptsEveryType) {
 // The offsets, lengths and NULL buffers of an empty array.
 TEST(CheckArray, AcceptsNullBuffersInEmptyArray) {
   for (const SchemaNode& node : every_type()) {
-    Pair pair(node);
+    SchemaAndArray pair(node);
     const auto empty = [](auto& self, ArrowArray& array) -> void {
       array.length = 0;
       array.null_count = 0;
@@ -167,7 +168,7 @@ TEST(CheckArray, AcceptsNullBuffersInEmptyArray) {
 }
 
 TEST(CheckArray, DoesNotAllocateForValidArray) {
-  const Pair pair(batch_of({.format = "+s", .children = every_type()}));
+  const SchemaAndArray pair(batch_of({.format = "+s", .children = every_type()}));
   const int64_t before = testing::allocations();
   EXPECT_TRUE(check_array(*pair.schema, *pair.array).value().empty());
   EXPECT_TRUE(verify_array(*pair.schema, *pair.array));
@@ -176,7 +177,7 @@ TEST(CheckArray, DoesNotAllocateForValidArray) {
 
 TEST(CheckArray, RejectsNumbersOutOfRange) {
   const auto faults = [](int64_t length, int64_t offset, int64_t null_count) {
-    Pair pair(kInt);
+    SchemaAndArray pair(kInt);
     pair.root().length = length;
     pair.root().offset = offset;
     pair.root().null_count = null_count;
@@ -197,7 +198,7 @@ TEST(CheckArray, RejectsNumbersOutOfRange) {
 
 TEST(CheckArray, RejectsWrongBufferCounts) {
   for (const SchemaNode& node : every_type()) {
-    Pair pair(node);
+    SchemaAndArray pair(node);
     const int64_t right = pair.root().n_buffers;
     const bool view = parse_format(node.format)->is_view();
     for (const int64_t n : {right - 1, right + 1, int64_t{-1}, kMost}) {
@@ -214,7 +215,7 @@ TEST(CheckArray, RejectsNullBuffers) {
   constexpr std::string_view kFault = "array: array.buffers-null-only-when\n";
   const auto faults = [](const char* format, int64_t index, int64_t null_count = 0,
                          int64_t variadic = 0) {
-    Pair pair({.format = format}, variadic);
+    SchemaAndArray pair({.format = format}, variadic);
     pair.root().null_count = null_count;
     pair.root().buffers[index] = nullptr;
     return pair.faults();
@@ -232,56 +233,58 @@ TEST(CheckArray, RejectsNullBuffers) {
   EXPECT_EQ(faults("vu", 2, 0, 1), "");      // an empty variadic buffer
   EXPECT_EQ(faults("vu", 3, 0, 1), kFault);  // the sizes buffer is required
   for (const char* format : {"+vl", "+vL"}) {
-    Pair views({.format = format, .children = {kInt}});
+    SchemaAndArray views({.format = format, .children = {kInt}});
     views.root().buffers[1] = nullptr;
     views.root().buffers[2] = nullptr;
     EXPECT_EQ(views.faults(), std::string(kFault).append(kFault));
   }
-  Pair dense({.format = "+ud:5", .children = {kInt}});
+  SchemaAndArray dense({.format = "+ud:5", .children = {kInt}});
   dense.root().buffers[0] = nullptr;
   dense.root().buffers[1] = nullptr;
   EXPECT_EQ(dense.faults(), std::string(kFault).append(kFault));
-  Pair list(kInt);
+  SchemaAndArray list(kInt);
   list.root().buffers = nullptr;
   EXPECT_EQ(list.faults(), "array: array.buffers-count\n");
 }
 
 TEST(CheckArray, RejectsMissingChildren) {
   const auto faults = [](const auto& spoil) {
-    Pair pair(batch_of(batch_of({.format = "C", .dictionary = {{.format = "u"}}})));
+    SchemaAndArray pair(batch_of(batch_of({.format = "C", .dictionary = {{.format = "u"}}})));
     spoil(pair);
     return pair.faults();
   };
-  EXPECT_EQ(faults([](Pair& pair) { pair.root().n_children = 1; }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.root().n_children = 1; }),
             "array: array.n-children-of-type\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.root().n_children = kMost; }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.root().n_children = kMost; }),
             "array: array.n-children-of-type\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.root().children = nullptr; }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.root().children = nullptr; }),
             "array: array.children-null-only-when-none\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.child(1).children[0] = nullptr; }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.child(1).children[0] = nullptr; }),
             "array.children[1].children[0]: array.children-count\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.array.take_child(1).value().release(); }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.array.take_child(1).value().release(); }),
             "array.children[1]: array.release-set\n");
-  EXPECT_EQ(faults([](Pair& pair) {
+  EXPECT_EQ(faults([](SchemaAndArray& pair) {
               pair.child(1).children[1]->dictionary->release(pair.child(1).children[1]->dictionary);
             }),
             "array.children[1].children[1].dictionary: array.release-set\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.array.release(); }), "array: array.release-set\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.schema.take_child(0).value().release(); }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.array.release(); }),
+            "array: array.release-set\n");
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.schema.take_child(0).value().release(); }),
             "schema.children[0]: schema.release-set\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.schema->children[1] = nullptr; }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.schema->children[1] = nullptr; }),
             "schema.children[1]: schema.children-count\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.schema->children = nullptr; }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.schema->children = nullptr; }),
             "schema: schema.children-null-only-when-none\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.schema->n_children = -1; }),
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.schema->n_children = -1; }),
             "schema: schema.n-children-set\n");
-  EXPECT_EQ(faults([](Pair& pair) { pair.schema.release(); }), "schema: schema.release-set\n");
+  EXPECT_EQ(faults([](SchemaAndArray& pair) { pair.schema.release(); }),
+            "schema: schema.release-set\n");
 }
 
 // A map of int32 to int32: nulls in the entries, keys and values.
 TEST(CheckArray, RejectsNullsInMapEntriesAndKeys) {
   const auto faults = [](int64_t entries, int64_t keys, int64_t values) {
-    Pair pair({.format = "+m", .children = {{.format = "+s", .children = {kInt, kInt}}}});
+    SchemaAndArray pair({.format = "+m", .children = {{.format = "+s", .children = {kInt, kInt}}}});
     pair.child(0).null_count = entries;
     pair.child(0).children[0]->null_count = keys;
     pair.child(0).children[1]->null_count = values;
@@ -292,7 +295,7 @@ TEST(CheckArray, RejectsNullsInMapEntriesAndKeys) {
   EXPECT_EQ(faults(1, 0, 0), "array.children[0]: format.map-child\n");
   EXPECT_EQ(faults(0, 1, 0), "array.children[0].children[0]: format.map-child\n");
   // A key of struct type may have children with nulls.
-  Pair nested(
+  SchemaAndArray nested(
       {.format = "+m",
        .children = {{.format = "+s", .children = {{.format = "+s", .children = {kInt}}, kInt}}}});
   nested.child(0).children[0]->children[0]->null_count = 1;
@@ -301,7 +304,7 @@ TEST(CheckArray, RejectsNullsInMapEntriesAndKeys) {
 
 TEST(CheckArray, RejectsNullsInRunEnds) {
   const auto faults = [](int64_t parent, int64_t ends, int64_t values) {
-    Pair pair({.format = "+r", .children = {{.format = "s"}, kInt}});
+    SchemaAndArray pair({.format = "+r", .children = {{.format = "s"}, kInt}});
     pair.root().null_count = parent;
     pair.child(0).null_count = ends;
     pair.child(1).null_count = values;
@@ -315,7 +318,7 @@ TEST(CheckArray, RejectsNullsInRunEnds) {
 
 TEST(CheckArray, RejectsUnionNulls) {
   for (const char* format : {"+ud:5", "+us:5"}) {
-    Pair pair({.format = format, .children = {kInt}});
+    SchemaAndArray pair({.format = format, .children = {kInt}});
     pair.child(0).null_count = 2;
     for (const int64_t null_count : {-1, 0}) {
       pair.root().null_count = null_count;
@@ -324,14 +327,14 @@ TEST(CheckArray, RejectsUnionNulls) {
     pair.root().null_count = 1;
     EXPECT_EQ(pair.faults(), "array: array.null-count-correct\n") << format;
   }
-  Pair null({.format = "n"});
+  SchemaAndArray null({.format = "n"});
   null.root().null_count = 3;
   EXPECT_EQ(null.faults(), "");
 }
 
 TEST(CheckArray, NamesPreArrow1UnionLayout) {
   for (const auto& [format, n] : {std::pair{"+ud:5", 3}, {"+us:5", 2}}) {
-    Pair pair({.format = format, .children = {kInt}});
+    SchemaAndArray pair({.format = format, .children = {kInt}});
     pair.root().n_buffers = n;
     EXPECT_NE(verify_array(*pair.schema, *pair.array)
                   .error()
@@ -343,7 +346,7 @@ TEST(CheckArray, NamesPreArrow1UnionLayout) {
 
 TEST(CheckArray, RejectsInvalidFormats) {
   const auto faults = [](const SchemaNode& node, const char* format) {
-    Pair pair(node);
+    SchemaAndArray pair(node);
     ArrowSchema* schema =
         pair.schema->n_children == 0 ? pair.schema.get() : pair.schema->children[0];
     schema->format = format;
@@ -363,7 +366,7 @@ TEST(CheckArray, RejectsInvalidFormats) {
 TEST(CheckArray, RejectsShortChildren) {
   constexpr std::string_view kFault = "array.children[0]: array.buffers-large-enough\n";
   const auto faults = [](const SchemaNode& node, int64_t length, int64_t offset = 0) {
-    Pair pair(node);
+    SchemaAndArray pair(node);
     pair.child(0).length = length;
     pair.child(0).null_count = 0;
     pair.root().offset = offset;
@@ -390,7 +393,7 @@ TEST(CheckArray, RejectsShortChildren) {
 }
 
 TEST(CheckArray, ListsFindingsUpToMaximum) {
-  Pair pair({.format = "+s", .children = std::vector<SchemaNode>(100, kInt)});
+  SchemaAndArray pair({.format = "+s", .children = std::vector<SchemaNode>(100, kInt)});
   for (const int64_t i : {0, 1, 2}) pair.child(i).n_buffers = 3;
   pair.child(1).length = -1;
   EXPECT_EQ(code_of(verify_array(*pair.schema, *pair.array)), EINVAL);
@@ -416,13 +419,13 @@ TEST(CheckArray, ListsFindingsUpToMaximum) {
 
 // A schema and an array that contain themselves as a child.
 TEST(CheckArray, LimitsDepth) {
-  Pair deep({.format = "+l", .children = {kInt}});
+  SchemaAndArray deep({.format = "+l", .children = {kInt}});
   deep.schema->children[0] = deep.schema.get();
   deep.root().children[0] = &deep.root();
   const ArrayFindings found = check_array(*deep.schema, *deep.array).value();
   ASSERT_EQ(found.list.size(), 1U);
   EXPECT_EQ(found.list[0].rule, "limit.depth");
-  Pair wide({.format = "+s", .children = {kInt, kInt}});
+  SchemaAndArray wide({.format = "+s", .children = {kInt, kInt}});
   for (const int64_t i : {0, 1}) {
     wide.schema->children[i] = wide.schema.get();
     wide.root().children[i] = &wide.root();
@@ -432,7 +435,7 @@ TEST(CheckArray, LimitsDepth) {
 
 // Three levels of 200 structs, each level the same struct 200 times: 8 million in total.
 TEST(CheckArray, LimitsNumberOfStructs) {
-  Pair many({.format = "+s", .children = {batch_of(batch_of({.format = "n"}))}});
+  SchemaAndArray many({.format = "+s", .children = {batch_of(batch_of({.format = "n"}))}});
   ArrowSchema* schema = many.schema.get();
   ArrowArray* array = &many.root();
   std::vector<std::vector<ArrowSchema*>> schemas;
@@ -453,7 +456,7 @@ TEST(CheckArray, LimitsNumberOfStructs) {
 }
 
 TEST(CheckArray, AllocationFailureInErrorTextReturnsEnomem) {
-  Pair pair(kInt);
+  SchemaAndArray pair(kInt);
   pair.root().length = -1;
   pair.schema->format = "?";
   const int64_t failed = fail_each_allocation([&](Injection& inject) {
@@ -541,7 +544,7 @@ TEST(VerifySameTypes, RejectsMalformedSchemas) {
     Schema schema = make_schema(batch_of(kInt)).value();
     std::string text;
     {
-      const Restored<ArrowSchema> restored(schema);
+      const ScopedRestore<ArrowSchema> restored(schema);
       spoil(*schema);
       const Status same = verify_same_types(*whole, *schema);
       EXPECT_EQ(code_of(same), EINVAL);
@@ -559,7 +562,7 @@ TEST(VerifySameTypes, RejectsMalformedSchemas) {
             "verify_same_types: the struct or a descendant has format NULL");
   // A schema that has itself as both children.
   Schema loop = make_schema({.format = "+s", .children = {kInt, kInt}}).value();
-  const Restored<ArrowSchema> restored(loop);
+  const ScopedRestore<ArrowSchema> restored(loop);
   loop->children[0] = loop->children[1] = loop.get();
   EXPECT_EQ(code_of(verify_same_types(*loop, *loop)), EINVAL);
 }
@@ -579,10 +582,10 @@ TEST(VerifySameTypes, AllocationFailureInErrorTextReturnsEnomem) {
 TEST(CapacityFor, CountsStructsAndBuffersOfEveryType) {
   for (const SchemaNode& node : every_type()) {
     for (const int64_t variadic : {0, 2}) {
-      // Pair shows that the capacity suffices; this checks that it is exact.
+      // SchemaAndArray shows that the capacity suffices; this checks that it is exact.
       const Schema schema = make_schema(node).value();
       const ArrayCapacity capacity = capacity_for(*schema, variadic).value();
-      const Pair pair(node);
+      const SchemaAndArray pair(node);
       int64_t arrays = -1;
       int64_t buffers = variadic;
       const auto count = [&](auto& self, const ArrowArray& array) -> void {
@@ -624,13 +627,13 @@ TEST(CapacityFor, RejectsUncountableSchema) {
 // --- Rules ---
 
 TEST(Rules, array_buffers_large_enough) {
-  Pair pair({.format = "+w:2", .children = {kInt}});
+  SchemaAndArray pair({.format = "+w:2", .children = {kInt}});
   pair.child(0).length = 5;
   EXPECT_EQ(pair.faults(), "array.children[0]: array.buffers-large-enough\n");
 }
 
 TEST(Rules, array_dictionary_when_encoded) {
-  Pair pair({.format = "C", .dictionary = {kInt}});
+  SchemaAndArray pair({.format = "C", .dictionary = {kInt}});
   ArrowArray* dictionary = std::exchange(pair.root().dictionary, nullptr);
   EXPECT_EQ(pair.faults(), "array: array.dictionary-when-encoded\n");
   pair.root().dictionary = dictionary;
@@ -639,7 +642,7 @@ TEST(Rules, array_dictionary_when_encoded) {
 }
 
 TEST(Rules, array_view_sizes_buffer) {
-  Pair pair({.format = "vz"});
+  SchemaAndArray pair({.format = "vz"});
   pair.root().n_buffers = 2;
   EXPECT_EQ(pair.faults(), "array: array.view-sizes-buffer\n");
 }

@@ -28,10 +28,10 @@ using testing::fail_each_allocation;
 using testing::Injection;
 
 /// A copy of the values at an odd address.
-class Unaligned {
+class UnalignedBuffer {
  public:
   template <class Value, std::size_t kCount>
-  explicit Unaligned(const std::array<Value, kCount>& values) : bytes_(sizeof values + 1) {
+  explicit UnalignedBuffer(const std::array<Value, kCount>& values) : bytes_(sizeof values + 1) {
     std::memcpy(bytes_.data() + 1, values.data(), sizeof values);
   }
   [[nodiscard]] const void* get() const { return bytes_.data() + 1; }
@@ -105,7 +105,7 @@ TEST(CheckDataTest, ReportsOnlyStructsOfBadShape) {
 }
 
 TEST(CheckDataTest, ReadsUnalignedBuffers) {
-  const Unaligned offsets(std::array<std::int64_t, 3>{0, 1, 2});
+  const UnalignedBuffer offsets(std::array<std::int64_t, 3>{0, 1, 2});
   const Schema schema = make_schema({.format = "U"}).value();
   auto builder = build_array_for(*schema, std::make_unique<int>(0)).value();
   builder.set(builder.root(), {.length = 2},

@@ -129,13 +129,13 @@ TEST(Rules, array_data_immutable) {
 // --- Allocation and release ---
 
 /// Sets the flag during its lifetime.
-struct Alive {
-  explicit Alive(bool* flag) : flag(flag) { *flag = true; }
-  Alive(Alive&& other) noexcept : flag(std::exchange(other.flag, nullptr)) {}
-  Alive(const Alive&) = delete;
-  Alive& operator=(const Alive&) = delete;
-  Alive& operator=(Alive&&) = delete;
-  ~Alive() {
+struct LifetimeFlag {
+  explicit LifetimeFlag(bool* flag) : flag(flag) { *flag = true; }
+  LifetimeFlag(LifetimeFlag&& other) noexcept : flag(std::exchange(other.flag, nullptr)) {}
+  LifetimeFlag(const LifetimeFlag&) = delete;
+  LifetimeFlag& operator=(const LifetimeFlag&) = delete;
+  LifetimeFlag& operator=(LifetimeFlag&&) = delete;
+  ~LifetimeFlag() {
     if (flag != nullptr) *flag = false;
   }
   bool* flag;
@@ -150,7 +150,7 @@ TEST(Rules, release_members_owned_by_producer) {
   EXPECT_EQ(schema.name(), "a name that is longer than what a string holds");
 
   bool alive = false;
-  auto builder = build_array({.buffers = 2}, Alive(&alive)).value();
+  auto builder = build_array({.buffers = 2}, LifetimeFlag(&alive)).value();
   builder.set(builder.root(), {.length = 4}, {nullptr, kValues.data()});
   Array array = builder.finish().value();
   Array moved = std::move(array);
@@ -162,7 +162,7 @@ TEST(Rules, release_members_owned_by_producer) {
 
 TEST(Rules, device_array_members_owned_by_producer) {
   bool alive = false;
-  auto builder = build_array({.arrays = 1, .buffers = 3}, Alive(&alive)).value();
+  auto builder = build_array({.arrays = 1, .buffers = 3}, LifetimeFlag(&alive)).value();
   builder.set(builder.root(), {.length = 4}, {nullptr});
   for (ArrowArray& child : builder.add_children(builder.root(), 1)) {
     builder.set(child, {.length = 4}, {nullptr, kValues.data()});
@@ -203,7 +203,7 @@ TEST(Rules, release_no_access_after) {
 // Parent and children are moved, and their old places contain garbage at release.
 TEST(Rules, move_no_stored_address) {
   bool alive = false;
-  auto builder = build_array({.arrays = 1, .buffers = 3}, Alive(&alive)).value();
+  auto builder = build_array({.arrays = 1, .buffers = 3}, LifetimeFlag(&alive)).value();
   builder.set(builder.root(), {.length = 4}, {nullptr});
   for (ArrowArray& child : builder.add_children(builder.root(), 1)) {
     builder.set(child, {.length = 4}, {nullptr, kValues.data()});

@@ -12,10 +12,10 @@
 
 #include "dlpack_data.hpp"
 #include "dlpack_exported.hpp"
+#include "error_messages.hpp"
 #include "fletching/check_array.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/metadata.hpp"
-#include "texts.hpp"
 
 namespace fletching::testing {
 namespace {

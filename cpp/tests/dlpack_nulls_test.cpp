@@ -10,8 +10,8 @@
 
 #include "dlpack_data.hpp"
 #include "dlpack_exported.hpp"
+#include "error_messages.hpp"
 #include "fletching/dlpack.hpp"
-#include "texts.hpp"
 
 namespace fletching::testing {
 namespace {

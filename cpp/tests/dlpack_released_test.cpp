@@ -10,11 +10,11 @@
 #include <functional>
 #include <string>
 
+#include "error_messages.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/dlpack_stream.hpp"
 #include "fletching/owner.hpp"
-#include "texts.hpp"
 
 namespace fletching::testing {
 namespace {

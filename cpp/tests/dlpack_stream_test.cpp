@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "dlpack_data.hpp"
+#include "error_messages.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/dlpack_stream.hpp"
 #include "fletching/waiter.hpp"
-#include "texts.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -73,14 +73,14 @@ Status exported_for_none(ArrowDeviceType device, void* event) {
 
 // The export waits for an event or fails; it never skips the wait.
 TEST(DlpackStream, WaitsForEventOnDevicesWithoutStreams) {
-  struct Waits {
+  struct WaitCounter {
     void* event = nullptr;
     int count = 0;
     int result = 0;
   };
   FletchingWaiter waiter{};
   waiter.synchronize = [](void* context, void* event, std::int64_t, FletchingMessage*) {
-    auto* const waits = static_cast<Waits*>(context);
+    auto* const waits = static_cast<WaitCounter*>(context);
     waits->event = event;
     ++waits->count;
     return waits->result;
@@ -95,7 +95,7 @@ TEST(DlpackStream, WaitsForEventOnDevicesWithoutStreams) {
     expect_mentions(refused.error(), "synchronize");
     EXPECT_TRUE(exported_for_none(device, nullptr)) << device;
 
-    Waits waits;
+    WaitCounter waits;
     waiter.context = &waits;
     ASSERT_TRUE(register_waiter(device, waiter));
     EXPECT_TRUE(exported_for_none(device, &event)) << device;

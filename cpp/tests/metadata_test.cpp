@@ -38,8 +38,8 @@ std::string text(std::string_view bytes) {
 std::vector<KeyValue> pairs_of(const MetadataView& view) { return {view.begin(), view.end()}; }
 
 // A block in a separate heap allocation, so that a sanitizer detects reads past its end.
-struct Exact {
-  explicit Exact(const std::string& bytes)
+struct ExactBlock {
+  explicit ExactBlock(const std::string& bytes)
       : memory(std::make_unique<char[]>(bytes.size())), size(bytes.size()) {
     std::ranges::copy(bytes, memory.get());
   }
@@ -57,7 +57,7 @@ TEST(Metadata, ReadsNullAsEmpty) {
 
 TEST(Metadata, EncodesEmptyAsFourBytes) {
   EXPECT_EQ(encode_metadata({}).value(), int32(0));
-  const Exact block(int32(0));
+  const ExactBlock block(int32(0));
   EXPECT_TRUE(MetadataView::read(block.memory.get()).value().empty());
 }
 
@@ -126,7 +126,7 @@ TEST(Rules, metadata_encoding) {
        "got 2147483647"},
   };
   for (const Case& malformed : cases) {
-    const Exact block(malformed.block);
+    const ExactBlock block(malformed.block);
     const Result<MetadataView> view = MetadataView::read(block.memory.get(), block.size);
     ASSERT_FALSE(view) << malformed.message;
     EXPECT_EQ(view.error().code(), EINVAL);
@@ -143,7 +143,7 @@ TEST(Rules, metadata_native_endian) {
 
 TEST(Rules, metadata_not_nul_terminated) {
   const std::string with_nul("a\0b", 3);
-  const Exact block(encode_metadata({{with_nul, "v"}, {"k", with_nul}}).value());
+  const ExactBlock block(encode_metadata({{with_nul, "v"}, {"k", with_nul}}).value());
   const MetadataView view = MetadataView::read(block.memory.get()).value();
   EXPECT_EQ(pairs_of(view), (std::vector<KeyValue>{{with_nul, "v"}, {"k", with_nul}}));
   EXPECT_EQ(view.find("k"), with_nul);

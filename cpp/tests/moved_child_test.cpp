@@ -16,7 +16,7 @@ namespace fletching {
 namespace {
 
 /// Handles of a fake driver, for memory and events: each handle is valid until it is freed, once.
-class Driver {
+class FakeDriver {
  public:
   void* make() {
     void* handle = &handles_.emplace_back(0);
@@ -35,24 +35,24 @@ class Driver {
 };
 
 /// The memory of three columns, and the event for the end of its writes.
-struct OnDevice {
-  explicit OnDevice(Driver& from) : driver(&from), event(from.make()) {
+struct DeviceColumns {
+  explicit DeviceColumns(FakeDriver& from) : driver(&from), event(from.make()) {
     for (int i = 0; i < 3; ++i) memory.push_back(from.make());
   }
-  OnDevice(OnDevice&& other) noexcept
+  DeviceColumns(DeviceColumns&& other) noexcept
       : driver(std::exchange(other.driver, nullptr)),
         event(other.event),
         memory(std::move(other.memory)) {}
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  OnDevice& operator=(OnDevice&&) = delete;
-  ~OnDevice() {
+  DeviceColumns(const DeviceColumns&) = delete;
+  DeviceColumns& operator=(const DeviceColumns&) = delete;
+  DeviceColumns& operator=(DeviceColumns&&) = delete;
+  ~DeviceColumns() {
     if (driver == nullptr) return;
     driver->free(event);
     for (const void* column : memory) driver->free(column);
   }
 
-  Driver* driver;
+  FakeDriver* driver;
   void* event;
   std::vector<const void*> memory;
 };
@@ -60,8 +60,8 @@ struct OnDevice {
 constexpr size_t kHandles = 4;
 
 /// Two columns; the second has a dictionary.
-DeviceArray make_batch(Driver& driver) {
-  auto builder = build_array({.arrays = 3, .buffers = 7}, OnDevice(driver)).value();
+DeviceArray make_batch(FakeDriver& driver) {
+  auto builder = build_array({.arrays = 3, .buffers = 7}, DeviceColumns(driver)).value();
   const std::vector<const void*>& memory = builder.object().memory;
   builder.set(builder.root(), {.length = 1}, {nullptr});
   const AddedChildren columns = builder.add_children(builder.root(), 2);
@@ -80,7 +80,7 @@ DeviceArray take_by_hand(DeviceArray& parent, ArrowArray* child) {
   return taken;
 }
 
-void expect_usable(const Driver& driver, const DeviceArray& part) {
+void expect_usable(const FakeDriver& driver, const DeviceArray& part) {
   if (part.is_released()) return;
   EXPECT_TRUE(driver.has(*static_cast<void* const*>(part->sync_event)))
       << "the event was destroyed";
@@ -89,7 +89,7 @@ void expect_usable(const Driver& driver, const DeviceArray& part) {
 }
 
 /// Releases the parts in the given order and checks the remaining ones each time.
-void expect_freed_with_the_last(Driver& driver, std::vector<DeviceArray> parts,
+void expect_freed_with_the_last(FakeDriver& driver, std::vector<DeviceArray> parts,
                                 const std::vector<size_t>& order) {
   for (const size_t index : order) {
     ASSERT_EQ(driver.live(), kHandles) << "freed before the last release";
@@ -103,7 +103,7 @@ TEST(MovedChild, LastReleaseFreesMemoryAndEvent) {
   for (const bool by_hand : {false, true}) {
     std::vector<size_t> order{0, 1, 2, 3};
     do {
-      Driver driver;
+      FakeDriver driver;
       std::vector<DeviceArray> parts;
       parts.push_back(make_batch(driver));
       ArrowArray** const columns = parts[0]->array.children;
@@ -121,7 +121,7 @@ TEST(MovedChild, LastReleaseFreesMemoryAndEvent) {
 TEST(MovedChild, LastReleaseFreesWithOneMovedChild) {
   for (const bool parent_first : {false, true}) {
     for (const int64_t index : {0, 1}) {
-      Driver driver;
+      FakeDriver driver;
       std::vector<DeviceArray> parts;
       parts.push_back(make_batch(driver));
       parts.push_back(parts[0].take_child(index).value());
@@ -133,8 +133,8 @@ TEST(MovedChild, LastReleaseFreesWithOneMovedChild) {
 
 // A producer may have inserted a column of another array: its memory outlives the event.
 TEST(MovedChild, ColumnOfOtherArrayKeepsEvent) {
-  Driver driver;
-  Driver other;
+  FakeDriver driver;
+  FakeDriver other;
   DeviceArray batch = make_batch(driver);
   DeviceArray donor = make_batch(other);
   ArrowArray& column = *batch->array.children[0];
@@ -150,7 +150,7 @@ TEST(MovedChild, ColumnOfOtherArrayKeepsEvent) {
 }
 
 TEST(MovedChild, ParentReleaseFreesAllWithoutMoves) {
-  Driver driver;
+  FakeDriver driver;
   DeviceArray batch = make_batch(driver);
   EXPECT_EQ(driver.live(), kHandles);
   batch.release();

@@ -26,15 +26,15 @@ using testing::Log;
 constexpr int kLevels = 1 << 18;
 
 /// Logs a name when it is destroyed.
-class Note {
+class DestructionLogger {
  public:
-  Note(Log* log, std::string name) : log_(log), name_(std::move(name)) {}
-  Note(Note&& other) noexcept
+  DestructionLogger(Log* log, std::string name) : log_(log), name_(std::move(name)) {}
+  DestructionLogger(DestructionLogger&& other) noexcept
       : log_(std::exchange(other.log_, nullptr)), name_(std::move(other.name_)) {}
-  Note(const Note&) = delete;
-  Note& operator=(const Note&) = delete;
-  Note& operator=(Note&&) = delete;
-  ~Note() {
+  DestructionLogger(const DestructionLogger&) = delete;
+  DestructionLogger& operator=(const DestructionLogger&) = delete;
+  DestructionLogger& operator=(DestructionLogger&&) = delete;
+  ~DestructionLogger() {
     if (log_ != nullptr) log_->push_back(name_);
   }
 
@@ -130,16 +130,16 @@ TEST(NestedRelease, GrandchildrenInBlock) {
 TEST(NestedRelease, KeepsOrderOfNestedCalls) {
   Log log;
   Array inner = leaf(&log, "inner");
-  ASSERT_TRUE(attach(inner, Note(&log, "of inner")));
+  ASSERT_TRUE(attach(inner, DestructionLogger(&log, "of inner")));
   Array shared_leaf = leaf(&log, "shared");
-  ASSERT_TRUE(attach(shared_leaf, Note(&log, "of shared")));
+  ASSERT_TRUE(attach(shared_leaf, DestructionLogger(&log, "of shared")));
 
   Array outer = leaf(&log, "outer");
-  ASSERT_TRUE(attach(outer, Note(&log, "first")));
+  ASSERT_TRUE(attach(outer, DestructionLogger(&log, "first")));
   ASSERT_TRUE(attach(outer, std::move(inner)));
-  ASSERT_TRUE(attach(outer, Note(&log, "second")));
+  ASSERT_TRUE(attach(outer, DestructionLogger(&log, "second")));
   ASSERT_TRUE(attach(outer, share(std::move(shared_leaf)).value()));
-  ASSERT_TRUE(attach(outer, Note(&log, "third")));
+  ASSERT_TRUE(attach(outer, DestructionLogger(&log, "third")));
   outer.release();
   EXPECT_EQ(log,
             (Log{"outer", "first", "inner", "of inner", "second", "shared", "of shared", "third"}));

@@ -19,7 +19,7 @@
 namespace fletching::testing {
 namespace {
 
-struct Nothing {};
+struct EmptyObject {};
 
 TEST(NoExceptions, ErrorsAreValues) {
   const Result<Array> child = Array().take_child(0);
@@ -30,7 +30,8 @@ TEST(NoExceptions, ErrorsAreValues) {
 TEST(NoExceptions, ArrayAllocationFailureReturnsError) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     const auto array = inject([] {
-      return make_device_array({.length = 0}, {nullptr, nullptr}, Nothing(), ARROW_DEVICE_CPU, -1);
+      return make_device_array({.length = 0}, {nullptr, nullptr}, EmptyObject(), ARROW_DEVICE_CPU,
+                               -1);
     });
     EXPECT_EQ(code_of(array), inject.fired() ? ENOMEM : 0);
   });

@@ -171,7 +171,7 @@ TEST(StreamReaderOrder, ReleaseDestroysReader) {
 
 /// Moves `owner` to memory that `release_now` frees from within a callback.
 template <class Raw>
-struct InPlace {
+struct HeapStruct {
   std::unique_ptr<Raw> struct_;
 
   void take(Owner<Raw> owner) {
@@ -185,7 +185,7 @@ struct InPlace {
 };
 
 TEST(HookOrder, ReleaseFreesHookedStruct) {
-  InPlace<ArrowArray> entry;
+  HeapStruct<ArrowArray> entry;
   Array array = calling<ArrowArray>([&] { entry.struct_.reset(); });
   const auto attached = std::make_shared<int>(1);
   ASSERT_TRUE(attach(array, attached).ok());
@@ -196,7 +196,7 @@ TEST(HookOrder, ReleaseFreesHookedStruct) {
 }
 
 TEST(HookOrder, AttachedObjectFreesHookedStruct) {
-  InPlace<ArrowArray> entry;
+  HeapStruct<ArrowArray> entry;
   Array array = calling<ArrowArray>([] {});
   const auto erase = [&](int*) { entry.struct_.reset(); };
   int object = 0;
@@ -215,7 +215,7 @@ void replace_child(ArrowArray& parent, size_t index, Array by) {
 
 TEST(HookOrder, ChildReleaseFreesDeferredParent) {
   Log log;
-  InPlace<ArrowDeviceArray> entry;
+  HeapStruct<ArrowDeviceArray> entry;
   ArrowDeviceArray raw = foreign_device_array(&log, "a", 3);
   replace_child(raw.array, 1, calling<ArrowArray>([&] { entry.struct_.reset(); }));
   log.clear();
@@ -229,7 +229,7 @@ TEST(HookOrder, ChildReleaseFreesDeferredParent) {
 
 TEST(BlockOrder, ForeignChildReleaseFreesParent) {
   for (const bool by_dictionary : {false, true}) {
-    InPlace<ArrowArray> entry;
+    HeapStruct<ArrowArray> entry;
     const auto owned = std::make_shared<int>(1);
     auto builder = build_array({.arrays = 2, .buffers = 0}, std::shared_ptr<int>(owned)).value();
     builder.set(builder.root(), {}, {});

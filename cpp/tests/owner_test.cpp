@@ -39,16 +39,16 @@ static_assert(kIsOwner<Schema> && kIsOwner<Array> && kIsOwner<DeviceArray> &&
               kIsOwner<ArrayStream> && kIsOwner<DeviceArrayStream>);
 
 // Logs its name when it is destroyed.
-struct Note {
+struct DestructionLogger {
   Log* log;
   std::string name;
-  Note(Log* log, std::string name) : log(log), name(std::move(name)) {}
-  Note(Note&& other) noexcept
+  DestructionLogger(Log* log, std::string name) : log(log), name(std::move(name)) {}
+  DestructionLogger(DestructionLogger&& other) noexcept
       : log(std::exchange(other.log, nullptr)), name(std::move(other.name)) {}
-  Note(const Note&) = delete;
-  Note& operator=(const Note&) = delete;
-  Note& operator=(Note&&) = delete;
-  ~Note() {
+  DestructionLogger(const DestructionLogger&) = delete;
+  DestructionLogger& operator=(const DestructionLogger&) = delete;
+  DestructionLogger& operator=(DestructionLogger&&) = delete;
+  ~DestructionLogger() {
     if (log != nullptr) log->push_back(name);
   }
 };
@@ -167,8 +167,8 @@ TEST(Attach, DestroysObjectAfterOldRelease) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 1));
   void* const private_data = array->array.private_data;
-  ASSERT_TRUE(attach(array, Note(&log, "first")));
-  ASSERT_TRUE(attach(array, Note(&log, "second")));
+  ASSERT_TRUE(attach(array, DestructionLogger(&log, "first")));
+  ASSERT_TRUE(attach(array, DestructionLogger(&log, "second")));
   EXPECT_NE(array->array.private_data, private_data);
   DeviceArray moved = std::move(array);
   moved.release();
@@ -202,7 +202,7 @@ TEST(Attach, DestroysManyObjectsWithoutRecursion) {
 TEST(Attach, RejectsReleasedOwner) {
   Log log;
   Array array;
-  Note note(&log, "note");
+  DestructionLogger note(&log, "note");
   const Status attached = attach(array, std::move(note));
   EXPECT_EQ(code_of(attached), EINVAL);
   EXPECT_EQ(attached.error().message(), "attach: target is released: expected a live struct");
@@ -222,7 +222,7 @@ TEST(Attach, AllocationFailureReturnsEnomem) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
     Log log;
     Array array = own(foreign_array(&log, "a"));
-    Note note(&log, "note");
+    DestructionLogger note(&log, "note");
     const Status attached = inject([&] { return attach(array, std::move(note)); });
     EXPECT_EQ(code_of(attached), inject.fired() ? ENOMEM : 0);
     EXPECT_EQ(note.log == nullptr, attached.ok());

@@ -105,7 +105,7 @@ TEST(Rules, device_stream_calls_serialized) { calls_one_at_a_time<Device>(); }
 
 // --- Device types ---
 
-struct Heard {
+struct WarningLog {
   std::vector<std::string> rules;
   Options options{.on_warning = [this](const Warning& warning) {
     EXPECT_FALSE(warning.message.empty());
@@ -118,7 +118,7 @@ Script device_script(ArrowDeviceType stream, ArrowDeviceType batch) {
 }
 
 TEST(Rules, device_stream_one_device_type) {
-  Heard heard;
+  WarningLog heard;
   Script script = device_script(ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST);
   EXPECT_EQ(code_of(next_of(reader_of<Device>(script, heard.options))), 0);
   EXPECT_EQ(heard.rules, std::vector<std::string>{"device-stream.one-device-type"});
@@ -147,7 +147,7 @@ TEST(Rules, device_stream_result_accessible) {
       {ARROW_DEVICE_CPU, 9999},
   };
   for (const auto& [stream, batch] : cases) {
-    Heard heard;
+    WarningLog heard;
     Script script = device_script(stream, batch);
     {
       auto reader = reader_of<Device>(script, heard.options);
@@ -168,7 +168,7 @@ TEST(Rules, device_stream_device_type_set) {
 }
 
 TEST(Rules, device_array_reserved_zero) {
-  Heard heard;
+  WarningLog heard;
   Script script{.steps{{.reserved = 7}}};
   EXPECT_EQ(code_of(next_of(reader_of<Device>(script, heard.options))), 0);
   EXPECT_EQ(heard.rules, std::vector<std::string>{"device-array.reserved-zero"});

@@ -10,12 +10,12 @@
 #include <string>
 #include <thread>
 
+#include "error_messages.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/sync_event.hpp"
 #include "runtimes/opencl.hpp"
-#include "texts.hpp"
 
 namespace fletching {
 namespace {

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "error_messages.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/device_stream.hpp"
@@ -25,7 +26,6 @@
 #include "fletching/waiter.hpp"
 #include "released_array.hpp"
 #include "runtimes/cuda.hpp"
-#include "texts.hpp"
 
 namespace fletching {
 namespace {

@@ -71,7 +71,7 @@ void play_data_schemas(Run& run) {
 }
 
 /// A schema and an array on their way through the subject.
-struct Passage {
+struct ArrayCall {
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;
   Held<ArrowSchema> out_schema;
@@ -84,23 +84,22 @@ struct Passage {
 
 void play_peer_arrays(Run& run) {
   const FletchingSubject& subject = run.subject;
-  each_peer(run, kFletchingHostileArray, subject.array != nullptr,
-            [&](Case& played, const Peer& peer) {
-              Passage passage;
-              FletchingHostileExportArray(played.c_str(), &passage.schema.value,
-                                          &passage.array.value, nullptr);
-              const Answer answer = passage.pass(subject);
-              judge(played, peer, answer, peer.name == "array.released");
-              if (answer.code == 0 && peer.outcome == kFletchingHostileAccepted) {
-                check_values(played, passage.out.value.array);
-              }
-            });
+  each_peer(
+      run, kFletchingHostileArray, subject.array != nullptr, [&](Case& played, const Peer& peer) {
+        ArrayCall call;
+        FletchingHostileExportArray(played.c_str(), &call.schema.value, &call.array.value, nullptr);
+        const Answer answer = call.pass(subject);
+        judge(played, peer, answer, peer.name == "array.released");
+        if (answer.code == 0 && peer.outcome == kFletchingHostileAccepted) {
+          check_values(played, call.out.value.array);
+        }
+      });
 }
 
 /// Checks the array and its data with the rules of the validation layer.
-void check(const Passage& passage) {
+void check(const ArrayCall& call) {
   const FletchingValidateOptions options = layer(FLETCHING_VALIDATE_DATA);
-  (void)FletchingCheckDeviceArray(&passage.out_schema.value, &passage.out.value, &options, nullptr,
+  (void)FletchingCheckDeviceArray(&call.out_schema.value, &call.out.value, &options, nullptr,
                                   nullptr);
 }
 
@@ -115,24 +114,23 @@ void play_data_arrays(Run& run) {
   const FletchingSubject& subject = run.subject;
   each_data(
       run, kFletchingCorpusArray, subject.array != nullptr, [&](Case& played, const Data& data) {
-        Passage passage;
-        played.call("export", FletchingCorpusExportSchema, played.c_str(), &passage.schema.value);
-        played.call("export", FletchingCorpusExportArray, played.c_str(), &passage.array.value);
+        ArrayCall call;
+        played.call("export", FletchingCorpusExportSchema, played.c_str(), &call.schema.value);
+        played.call("export", FletchingCorpusExportArray, played.c_str(), &call.array.value);
         std::optional<Original> original;
-        if (!data.is_refused)
-          original.emplace(subject, passage.schema.value, passage.array.value.array);
-        const Answer answer = passage.pass(subject);
+        if (!data.is_refused) original.emplace(subject, call.schema.value, call.array.value.array);
+        const Answer answer = call.pass(subject);
         judge_data(played, data, answer, (subject.promises & promise_for(data)) != 0);
         if (answer.code != 0) return;
         if (!original) {
           played.call("schema", FletchingCorpusCompareSchema, played.c_str(),
-                      &passage.out_schema.value);
-          played.call("array", FletchingCorpusCompareArray, played.c_str(), &passage.out.value);
+                      &call.out_schema.value);
+          played.call("array", FletchingCorpusCompareArray, played.c_str(), &call.out.value);
           return;
         }
-        check(passage);
-        const ArrowSchema schema = original->schema(passage.out_schema.value);
-        const ArrowDeviceArray array = original->array(passage.out.value);
+        check(call);
+        const ArrowSchema schema = original->schema(call.out_schema.value);
+        const ArrowDeviceArray array = original->array(call.out.value);
         played.call("schema", FletchingCorpusCompareSchema, played.c_str(), &schema);
         played.call("array", FletchingCorpusCompareArray, played.c_str(), &array);
       });
@@ -184,16 +182,16 @@ void play_array_consumers(Run& run) {
   const FletchingSubject& subject = run.subject;
   each_peer(run, kFletchingHostileArrayConsumer, subject.array != nullptr,
             [&](Case& played, const Peer& peer) {
-              Passage passage;
-              FletchingHostileExportArray("array.good-children", &passage.schema.value,
-                                          &passage.array.value, nullptr);
-              const auto theirs = passage.array.value.array.release;
-              judge(played, peer, passage.pass(subject), true);
+              ArrayCall call;
+              FletchingHostileExportArray("array.good-children", &call.schema.value,
+                                          &call.array.value, nullptr);
+              const auto theirs = call.array.value.array.release;
+              judge(played, peer, call.pass(subject), true);
               if (played.is_wrong()) return;
               // The peer's own struct proves nothing about the subject.
-              if (passage.out.value.array.release == theirs) return played.not_supported();
+              if (call.out.value.array.release == theirs) return played.not_supported();
               played.call("the consumer", FletchingHostileConsumeArray, played.c_str(),
-                          &passage.out.value);
+                          &call.out.value);
             });
 }
 

@@ -17,19 +17,19 @@ void validate(ArrowAsyncDeviceStreamHandler** handler, const char* party) {
 }
 
 /// A producer of the peer. Producers that violate no rule are wrapped in the layer.
-struct Start {
+struct StartContext {
   const char* name;
   bool is_validated;
 };
 
 int start_producer(void* context, ArrowAsyncDeviceStreamHandler* handler) {
-  const auto& start = *static_cast<const Start*>(context);
+  const auto& start = *static_cast<const StartContext*>(context);
   if (start.is_validated) validate(&handler, "consumer");
   return FletchingHostileStartProducer(start.name, handler, nullptr);
 }
 
 Answer receive(Run& run, const Peer& peer, ArrowDeviceArrayStream* out) {
-  Start start{peer.name.c_str(), peer.outcome == kFletchingHostileAccepted};
+  StartContext start{peer.name.c_str(), peer.outcome == kFletchingHostileAccepted};
   return ask(run.subject, run.subject.receive, &start_producer, static_cast<void*>(&start), out);
 }
 
@@ -84,21 +84,21 @@ void play_handlers(Run& run) {
 }
 
 /// A stream of the peer that the subject sends to itself.
-struct Sending {
+struct SendContext {
   const FletchingSubject* subject;
   ArrowDeviceArrayStream* in;
   Answer answer;
 };
 
 int send(void* context, ArrowAsyncDeviceStreamHandler* handler) {
-  auto& sending = *static_cast<Sending*>(context);
+  auto& sending = *static_cast<SendContext*>(context);
   validate(&handler, nullptr);
   sending.answer = ask(*sending.subject, sending.subject->send, sending.in, handler);
   return sending.answer.code;
 }
 
 Answer send_and_receive(Run& run, ArrowDeviceArrayStream* in, ArrowDeviceArrayStream* out) {
-  Sending sending{&run.subject, in, {}};
+  SendContext sending{&run.subject, in, {}};
   const Answer answer =
       ask(run.subject, run.subject.receive, &send, static_cast<void*>(&sending), out);
   return sending.answer.code != 0 ? sending.answer : answer;

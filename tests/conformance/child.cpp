@@ -147,12 +147,12 @@ int run_child(int count, char** arguments) {
   return 2;
 }
 
-Ended run_subject(const Request& request, int seconds, const Report& report) {
+RunStatus run_subject(const Request& request, int seconds, const Report& report) {
   std::string subject;
   int begun = 0;
   for (int i = 0; i < kMostProcesses; ++i) {
     const auto child = start(request, begun);
-    if (!child) return Ended::kFailed;
+    if (!child) return RunStatus::kFailed;
     std::string playing;
     const bool ended = read_lines(child->out, seconds, [&](const nlohmann::json& line) {
       if (line.contains("begin")) {
@@ -170,10 +170,10 @@ Ended run_subject(const Request& request, int seconds, const Report& report) {
     int status = 0;
     waitpid(child->id, &status, 0);
     if (playing.empty()) {
-      if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSubjectCode) return Ended::kNoSubject;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSubjectCode) return RunStatus::kNoSubject;
       const bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
       if (!is_done) std::fprintf(stderr, "fletching_conformance: the process has failed\n");
-      return is_done ? Ended::kDone : Ended::kFailed;
+      return is_done ? RunStatus::kDone : RunStatus::kFailed;
     }
     report(broken_off(subject, playing,
                       ended ? std::string("the process has crashed: ") +
@@ -182,7 +182,7 @@ Ended run_subject(const Request& request, int seconds, const Report& report) {
   }
   std::fprintf(stderr, "fletching_conformance: %s: expected at most %d crashes\n", subject.c_str(),
                kMostProcesses - 1);
-  return Ended::kFailed;
+  return RunStatus::kFailed;
 }
 
 }  // namespace fletching::conformance

@@ -31,12 +31,12 @@ inline constexpr const char* kChild = "--child";
 /// descriptor 3.
 int run_child(int count, char** arguments);
 
-enum class Ended { kDone, kNoSubject, kFailed };
+enum class RunStatus { kDone, kNoSubject, kFailed };
 
 /// Plays all cases of a subject, with one result each. If a process crashes, or is silent for
 /// `seconds`, its current case is wrong and a new process plays the next one. Ends after 100
 /// processes.
-Ended run_subject(const Request& request, int seconds, const Report& report);
+RunStatus run_subject(const Request& request, int seconds, const Report& report);
 
 }  // namespace fletching::conformance
 

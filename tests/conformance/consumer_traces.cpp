@@ -84,7 +84,7 @@ class ConsumerReplay;
 struct PeerTask {
   ConsumerReplay* replay = nullptr;
   std::size_t number = 0;
-  Thing array;              // the array that the consumer gets
+  TrackedStruct array;      // the array that the consumer gets
   int arrays = 0;           // number of arrays it got
   bool is_foreign = false;  // the array is on another device type than the stream
   std::string fate;
@@ -325,7 +325,7 @@ class ConsumerReplay final : public Replay {
   ArrowAsyncProducer producer_{};
   FletchingSubjectConsumer consumer_{};
   ArrowAsyncDeviceStreamHandler* handler_ = nullptr;
-  std::deque<Thing> schemas_;  // the first one is the stream's
+  std::deque<TrackedStruct> schemas_;  // the first one is the stream's
   bool is_schema_refused_ = false;
   std::vector<std::unique_ptr<PeerTask>> tasks_;
   std::vector<int> codes_;

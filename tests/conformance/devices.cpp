@@ -25,7 +25,7 @@ namespace {
 bool has_queues(std::string_view backend) { return backend != "cpu"; }
 
 /// The inputs of a case.
-struct Scene {
+struct Scenario {
   Case& played;
   const FletchingSubject& subject;
   const char* backend;
@@ -41,103 +41,103 @@ struct Received {
   std::deque<Held<ArrowDeviceArray>> batches;
 };
 
-void expect_ready(const Scene& scene, ArrowDeviceArray* array, bool expected) {
+void expect_ready(const Scenario& scenario, ArrowDeviceArray* array, bool expected) {
   std::int32_t ready = -1;
-  must(scene.played, scene.subject, scene.subject.is_ready, array, &ready);
+  must(scenario.played, scenario.subject, scenario.subject.is_ready, array, &ready);
   if (ready == (expected ? 1 : 0)) return;
-  scene.played.wrong(std::string("is_ready: expected ") + (expected ? "1" : "0") + ", got " +
-                     std::to_string(ready));
+  scenario.played.wrong(std::string("is_ready: expected ") + (expected ? "1" : "0") + ", got " +
+                        std::to_string(ready));
 }
 
-void expect_nothing_to_wait_for(const Scene& scene, Received& received) {
+void expect_nothing_to_wait_for(const Scenario& scenario, Received& received) {
   for (auto& [array] : received.batches) {
-    if (array.sync_event != nullptr) scene.played.wrong("sync_event: expected NULL");
-    expect_ready(scene, &array, true);
-    must(scene.played, scene.subject, scene.subject.wait_on, &array, nullptr);
-    must(scene.played, scene.subject, scene.subject.synchronize, &array);
+    if (array.sync_event != nullptr) scenario.played.wrong("sync_event: expected NULL");
+    expect_ready(scenario, &array, true);
+    must(scenario.played, scenario.subject, scenario.subject.wait_on, &array, nullptr);
+    must(scenario.played, scenario.subject, scenario.subject.synchronize, &array);
   }
 }
 
-void open(const Scene& scene) {
-  scene.played.call("opening the gate", FletchingProducerGateOpen, scene.gate);
+void open(const Scenario& scenario) {
+  scenario.played.call("opening the gate", FletchingProducerGateOpen, scenario.gate);
 }
 
-void read(const Scene& scene, const Queue& queue, Received& received) {
+void read(const Scenario& scenario, const Queue& queue, Received& received) {
   for (auto& [array] : received.batches) {
-    scene.played.call("read", FletchingProducerQueueRead, queue.get(), scene.name, &array);
+    scenario.played.call("read", FletchingProducerQueueRead, queue.get(), scenario.name, &array);
   }
 }
 
 /// Opens the gate before a queue that reads behind it is destroyed.
-class OpenAtLast {
+class ScopedGateOpener {
  public:
-  explicit OpenAtLast(const Scene& scene) : scene_(scene) {}
-  OpenAtLast(const OpenAtLast&) = delete;
-  OpenAtLast& operator=(const OpenAtLast&) = delete;
-  ~OpenAtLast() { open(scene_); }
+  explicit ScopedGateOpener(const Scenario& scenario) : scenario_(scenario) {}
+  ScopedGateOpener(const ScopedGateOpener&) = delete;
+  ScopedGateOpener& operator=(const ScopedGateOpener&) = delete;
+  ~ScopedGateOpener() { open(scenario_); }
 
  private:
-  const Scene& scene_;
+  const Scenario& scenario_;
 };
 
 /// Expects old data in a queue that did not wait, and new data in a queue that did.
-void play_waits(const Scene& scene, Received& received) {
-  Case& played = scene.played;
-  const Queue careful = make_queue(played, scene.backend);
-  const Queue careless = make_queue(played, scene.backend);
-  const OpenAtLast open_at_last(scene);
+void play_waits(const Scenario& scenario, Received& received) {
+  Case& played = scenario.played;
+  const Queue careful = make_queue(played, scenario.backend);
+  const Queue careless = make_queue(played, scenario.backend);
+  const ScopedGateOpener open_at_last(scenario);
   for (auto& [array] : received.batches) {
     if (array.sync_event == nullptr) played.wrong("sync_event: expected an event, got NULL");
-    expect_ready(scene, &array, false);
-    if (scene.is_control) continue;
-    must(played, scene.subject, scene.subject.wait_on, &array, handle(careful));
-    played.call("read", FletchingProducerQueueRead, careful.get(), scene.name, &array);
+    expect_ready(scenario, &array, false);
+    if (scenario.is_control) continue;
+    must(played, scenario.subject, scenario.subject.wait_on, &array, handle(careful));
+    played.call("read", FletchingProducerQueueRead, careful.get(), scenario.name, &array);
   }
-  read(scene, careless, received);
+  read(scenario, careless, received);
   verify(played, "the queue that does not wait", careless, FLETCHING_PRODUCER_OLD);
-  if (scene.is_control) return;
+  if (scenario.is_control) return;
   if (is_idle(played, careful)) played.wrong("expected a queue that waits, got an idle one");
-  open(scene);
+  open(scenario);
   verify(played, "the queue that waits", careful, FLETCHING_PRODUCER_NEW);
   for (auto& [array] : received.batches) {
-    must(played, scene.subject, scene.subject.synchronize, &array);
-    expect_ready(scene, &array, true);
+    must(played, scenario.subject, scenario.subject.synchronize, &array);
+    expect_ready(scenario, &array, true);
   }
 }
 
 /// Checks that the subject waits for its output and does not change the data.
-void judge(const Scene& scene, Received& received) {
-  if (scene.played.is_wrong() || received.batches.empty()) return;
-  if (has_queues(scene.backend)) {
-    play_waits(scene, received);
+void judge(const Scenario& scenario, Received& received) {
+  if (scenario.played.is_wrong() || received.batches.empty()) return;
+  if (has_queues(scenario.backend)) {
+    play_waits(scenario, received);
   } else {
-    expect_nothing_to_wait_for(scene, received);
+    expect_nothing_to_wait_for(scenario, received);
   }
   for (auto& [array] : received.batches) {
-    scene.played.call("array", FletchingProducerVerifyArray, scene.backend, scene.name,
-                      &received.schema.value, &array);
+    scenario.played.call("array", FletchingProducerVerifyArray, scenario.backend, scenario.name,
+                         &received.schema.value, &array);
   }
 }
 
-void play_array(const Scene& scene) {
+void play_array(const Scenario& scenario) {
   Received received;
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;
-  scene.played.call("export", FletchingProducerExportArrayBehind, scene.gate, scene.name,
-                    &schema.value, &array.value);
+  scenario.played.call("export", FletchingProducerExportArrayBehind, scenario.gate, scenario.name,
+                       &schema.value, &array.value);
   const ArrowDeviceArray taken = array.value;
   ArrowDeviceArray& out = received.batches.emplace_back().value;
-  must(scene.played, scene.subject, scene.subject.array, &schema.value, &array.value,
+  must(scenario.played, scenario.subject, scenario.subject.array, &schema.value, &array.value,
        &received.schema.value, &out);
-  scene.played.passed(taken.array, out.array);
-  judge(scene, received);
+  scenario.played.passed(taken.array, out.array);
+  judge(scenario, received);
 }
 
 /// Reads the subject's stream and releases it; its batches must stay valid. The failure of an async
 /// stream may overtake batches that were requested and not read yet.
-void play_out(const Scene& scene, Held<ArrowDeviceArrayStream>& out, bool is_async) {
-  if (scene.played.is_wrong()) return;
-  const std::int64_t expected = scene.fail_at == kNever ? kBatches : kFailAt;
+void play_out(const Scenario& scenario, Held<ArrowDeviceArrayStream>& out, bool is_async) {
+  if (scenario.played.is_wrong()) return;
+  const std::int64_t expected = scenario.fail_at == kNever ? kBatches : kFailAt;
   ArrowDeviceArrayStream& stream = out.value;
   (void)validate(stream, FLETCHING_VALIDATE_SHAPE);
   Received received;
@@ -145,7 +145,7 @@ void play_out(const Scene& scene, Held<ArrowDeviceArrayStream>& out, bool is_asy
   while (ended.code == 0) {
     ArrowDeviceArray batch{};
     if (ended.code = stream.get_next(&stream, &batch); ended.code != 0) {
-      ended = last_error(scene.played, stream, ended.code);
+      ended = last_error(scenario.played, stream, ended.code);
     } else if (is_released(batch)) {
       break;
     } else {
@@ -153,88 +153,88 @@ void play_out(const Scene& scene, Held<ArrowDeviceArrayStream>& out, bool is_asy
     }
   }
   release_left(stream);
-  const bool fails = scene.fail_at != kNever;
+  const bool fails = scenario.fail_at != kNever;
   const auto batches = static_cast<std::int64_t>(received.batches.size());
   if (batches > expected || (batches < expected && !(fails && is_async))) {
-    scene.played.wrong("expected " + std::to_string(expected) + " batches, got " +
-                       std::to_string(batches));
+    scenario.played.wrong("expected " + std::to_string(expected) + " batches, got " +
+                          std::to_string(batches));
   }
-  const std::string text = std::string("case ") + scene.name +
+  const std::string text = std::string("case ") + scenario.name +
                            ": the stream fails on purpose before batch " + std::to_string(kFailAt);
   if (fails ? ended.code != EIO || ended.text != text : ended.code != 0) {
-    scene.played.wrong("got errno " + std::to_string(ended.code) + ": " + ended.text);
+    scenario.played.wrong("got errno " + std::to_string(ended.code) + ": " + ended.text);
   }
-  judge(scene, received);
+  judge(scenario, received);
 }
 
-void play_stream(const Scene& scene) {
+void play_stream(const Scenario& scenario) {
   Held<ArrowDeviceArrayStream> in;
   Held<ArrowDeviceArrayStream> out;
-  scene.played.call("export", FletchingProducerExportStreamBehind, scene.gate, scene.name, kBatches,
-                    scene.fail_at, &in.value);
+  scenario.played.call("export", FletchingProducerExportStreamBehind, scenario.gate, scenario.name,
+                       kBatches, scenario.fail_at, &in.value);
   const ArrowDeviceArrayStream taken = in.value;
-  must(scene.played, scene.subject, scene.subject.device_stream, &in.value, &out.value);
-  scene.played.passed(taken, out.value);
-  play_out(scene, out, false);
+  must(scenario.played, scenario.subject, scenario.subject.device_stream, &in.value, &out.value);
+  scenario.played.passed(taken, out.value);
+  play_out(scenario, out, false);
 }
 
 int start_async(void* context, ArrowAsyncDeviceStreamHandler* handler) {
-  const auto& scene = *static_cast<const Scene*>(context);
-  return FletchingProducerRunAsync(scene.backend, scene.gate, scene.name, kBatches, scene.fail_at,
-                                   handler, nullptr);
+  const auto& scenario = *static_cast<const Scenario*>(context);
+  return FletchingProducerRunAsync(scenario.backend, scenario.gate, scenario.name, kBatches,
+                                   scenario.fail_at, handler, nullptr);
 }
 
-void play_async(const Scene& scene) {
+void play_async(const Scenario& scenario) {
   Held<ArrowDeviceArrayStream> out;
-  Scene copy = scene;
-  must(scene.played, scene.subject, scene.subject.receive, &start_async, static_cast<void*>(&copy),
-       &out.value);
-  scene.played.passed(ArrowDeviceArrayStream{}, out.value);
-  play_out(scene, out, true);
+  Scenario copy = scenario;
+  must(scenario.played, scenario.subject, scenario.subject.receive, &start_async,
+       static_cast<void*>(&copy), &out.value);
+  scenario.played.passed(ArrowDeviceArrayStream{}, out.value);
+  play_out(scenario, out, true);
   release_left(out.value);
   FletchingProducerAwaitAsync();
 }
 
 /// Passes the output through a subject, which releases its input.
-void pass(const Scene& scene, const FletchingSubject& through, Received& received) {
+void pass(const Scenario& scenario, const FletchingSubject& through, Received& received) {
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;
   std::swap(schema.value, received.schema.value);
   std::swap(array.value, received.batches.front().value);
-  must(scene.played, through, through.array, &schema.value, &array.value, &received.schema.value,
+  must(scenario.played, through, through.array, &schema.value, &array.value, &received.schema.value,
        &received.batches.front().value);
 }
 
 /// Passes an array behind the shut gate through a chain, the subject, and the chain's first
 /// subject.
-void play_chain(const Scene& scene) {
+void play_chain(const Scenario& scenario) {
   Received received;
   ArrowDeviceArray& array = received.batches.emplace_back().value;
-  if (has_queues(scene.backend)) {
-    scene.played.call("export", FletchingProducerExportArrayBehind, scene.gate, scene.name,
-                      &received.schema.value, &array);
+  if (has_queues(scenario.backend)) {
+    scenario.played.call("export", FletchingProducerExportArrayBehind, scenario.gate, scenario.name,
+                         &received.schema.value, &array);
   } else {
-    scene.played.call("export", FletchingProducerExportArray, scene.backend, scene.name,
-                      &received.schema.value, &array);
+    scenario.played.call("export", FletchingProducerExportArray, scenario.backend, scenario.name,
+                         &received.schema.value, &array);
   }
   const void* const event = array.sync_event;
-  const std::vector<Link> chain = links(scene.subject);
+  const std::vector<Link> chain = links(scenario.subject);
   for (const Link& link : chain) {
-    if (link.subject == nullptr) scene.played.wrong(link.name + ": " + link.problem);
-    if (scene.played.is_wrong()) return;
-    pass(scene, *link.subject, received);
+    if (link.subject == nullptr) scenario.played.wrong(link.name + ": " + link.problem);
+    if (scenario.played.is_wrong()) return;
+    pass(scenario, *link.subject, received);
   }
   const ArrowArray taken = array.array;
-  pass(scene, scene.subject, received);
-  scene.played.passed(taken, array.array);
-  pass(scene, *chain.front().subject, received);
-  if (array.sync_event != event) scene.played.wrong("sync_event: expected the exported pointer");
-  judge(scene, received);
+  pass(scenario, scenario.subject, received);
+  scenario.played.passed(taken, array.array);
+  pass(scenario, *chain.front().subject, received);
+  if (array.sync_event != event) scenario.played.wrong("sync_event: expected the exported pointer");
+  judge(scenario, received);
 }
 
 struct Direction {
   const char* name;
-  void (*play)(const Scene& scene);
+  void (*play)(const Scenario& scenario);
   bool (*is_supported)(const FletchingSubject& subject);
   bool is_control = false;
   bool fails = false;

@@ -19,16 +19,16 @@ constexpr const char* kCase = "record_batch";
 constexpr int kTurns = 1000;  // yields that give a faulty wait time to return too early
 
 /// An array behind a shut gate, and queues that read it.
-class Scene {
+class Scenario {
  public:
-  Scene(Case& played, const char* backend) : played_(played), backend_(backend) {
+  Scenario(Case& played, const char* backend) : played_(played), backend_(backend) {
     gate_ = make_gate(played_, backend);
     played_.call("export", FletchingProducerExportArrayBehind, gate_.get(), kCase, &schema_.value,
                  &array_.value);
   }
-  Scene(const Scene&) = delete;
-  Scene& operator=(const Scene&) = delete;
-  ~Scene() { open(); }
+  Scenario(const Scenario&) = delete;
+  Scenario& operator=(const Scenario&) = delete;
+  ~Scenario() { open(); }
 
   [[nodiscard]] ArrowDeviceArray* array() noexcept { return &array_.value; }
 
@@ -62,60 +62,60 @@ class Scene {
 };
 
 void play_wait_on(Case& played, const FletchingSubject& subject, const char* backend) {
-  Scene scene(played, backend);
-  const Queue queue = scene.make_queue();
-  must(played, subject, subject.wait_on, scene.array(), handle(queue));
-  scene.read(queue);
-  scene.control();
-  scene.expect_blocked(queue);
-  scene.open();
-  scene.verify("the stream that waits", queue, FLETCHING_PRODUCER_NEW);
+  Scenario scenario(played, backend);
+  const Queue queue = scenario.make_queue();
+  must(played, subject, subject.wait_on, scenario.array(), handle(queue));
+  scenario.read(queue);
+  scenario.control();
+  scenario.expect_blocked(queue);
+  scenario.open();
+  scenario.verify("the stream that waits", queue, FLETCHING_PRODUCER_NEW);
 }
 
 void play_is_ready(Case& played, const FletchingSubject& subject, const char* backend) {
-  Scene scene(played, backend);
+  Scenario scenario(played, backend);
   std::int32_t ready = -1;
-  must(played, subject, subject.is_ready, scene.array(), &ready);
+  must(played, subject, subject.is_ready, scenario.array(), &ready);
   if (ready != 0) played.wrong("shut gate: expected 0, got " + std::to_string(ready));
-  scene.open();
-  played.call("wait", FletchingDeviceArraySynchronize, scene.array());
-  must(played, subject, subject.is_ready, scene.array(), &ready);
+  scenario.open();
+  played.call("wait", FletchingDeviceArraySynchronize, scenario.array());
+  must(played, subject, subject.is_ready, scenario.array(), &ready);
   if (ready != 1) played.wrong("open gate: expected 1, got " + std::to_string(ready));
 }
 
 void play_synchronize(Case& played, const FletchingSubject& subject, const char* backend) {
-  Scene scene(played, backend);
-  scene.control();
+  Scenario scenario(played, backend);
+  scenario.control();
   std::atomic<bool> is_open = false;
   std::thread opener([&] {
     for (int i = 0; i < kTurns; ++i) std::this_thread::yield();
     is_open = true;
-    scene.open();
+    scenario.open();
   });
-  must(played, subject, subject.synchronize, scene.array());
+  must(played, subject, subject.synchronize, scenario.array());
   if (!is_open) played.wrong("expected a wait until the gate opens, got a return before");
   opener.join();
-  const Queue queue = scene.make_queue();
-  scene.read(queue);
-  scene.verify("after the wait", queue, FLETCHING_PRODUCER_NEW);
+  const Queue queue = scenario.make_queue();
+  scenario.read(queue);
+  scenario.verify("after the wait", queue, FLETCHING_PRODUCER_NEW);
 }
 
 /// The gate blocks the work on the subject's stream, and so the event that it records.
 void play_export(Case& played, const FletchingSubject& subject, const char* backend) {
-  Scene scene(played, backend);
-  const Queue work = scene.make_queue();
-  const Queue queue = scene.make_queue();
-  must(played, subject, subject.wait_on, scene.array(), handle(work));
-  scene.array()->sync_event = nullptr;  // its wait is already on the stream
-  must(played, subject, subject.export_with_event, scene.array(), handle(work));
+  Scenario scenario(played, backend);
+  const Queue work = scenario.make_queue();
+  const Queue queue = scenario.make_queue();
+  must(played, subject, subject.wait_on, scenario.array(), handle(work));
+  scenario.array()->sync_event = nullptr;  // its wait is already on the stream
+  must(played, subject, subject.export_with_event, scenario.array(), handle(work));
   const FletchingStream waiting{handle(queue), -1, nullptr, 0};
-  played.call("wait of a consumer", FletchingDeviceArrayWaitOn, scene.array(), waiting,
+  played.call("wait of a consumer", FletchingDeviceArrayWaitOn, scenario.array(), waiting,
               FLETCHING_CAPTURE_REFUSE);
-  scene.read(queue);
-  scene.control();
-  scene.expect_blocked(queue);
-  scene.open();
-  scene.verify("the stream of a consumer", queue, FLETCHING_PRODUCER_NEW);
+  scenario.read(queue);
+  scenario.control();
+  scenario.expect_blocked(queue);
+  scenario.open();
+  scenario.verify("the stream of a consumer", queue, FLETCHING_PRODUCER_NEW);
 }
 
 std::int64_t live_arrays() {
@@ -126,17 +126,18 @@ std::int64_t live_arrays() {
 
 void play_release_after(Case& played, const FletchingSubject& subject, const char* backend) {
   const std::int64_t others = live_arrays();
-  Scene scene(played, backend);
+  Scenario scenario(played, backend);
   const std::int64_t all = live_arrays();
-  const Queue queue = scene.make_queue();
-  must(played, subject, subject.wait_on, scene.array(), handle(queue));
-  scene.read(queue);
-  must(played, subject, subject.release_after, scene.array(), handle(queue));
+  const Queue queue = scenario.make_queue();
+  must(played, subject, subject.wait_on, scenario.array(), handle(queue));
+  scenario.read(queue);
+  must(played, subject, subject.release_after, scenario.array(), handle(queue));
   for (int i = 0; i < kTurns; ++i) std::this_thread::yield();
   if (live_arrays() != all) played.wrong("expected no release before the stream is done");
-  if (scene.array()->array.release != nullptr) played.wrong("expected an array that is moved in");
-  scene.open();
-  scene.verify("the stream that reads", queue, FLETCHING_PRODUCER_NEW);
+  if (scenario.array()->array.release != nullptr)
+    played.wrong("expected an array that is moved in");
+  scenario.open();
+  scenario.verify("the stream that reads", queue, FLETCHING_PRODUCER_NEW);
   // If the array is never released, the run is reported as hanging.
   while (!played.is_wrong() && live_arrays() != others) std::this_thread::yield();
 }

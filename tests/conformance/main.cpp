@@ -100,11 +100,11 @@ int run(int count, char** arguments) {
   for (const std::string& group : options.groups) {
     options.request.group = group;
     options.request.subject = 0;
-    Ended ended = Ended::kDone;
-    for (int& i = options.request.subject; ended == Ended::kDone; ++i) {
+    RunStatus ended = RunStatus::kDone;
+    for (int& i = options.request.subject; ended == RunStatus::kDone; ++i) {
       ended = run_subject(options.request, options.seconds, report);
     }
-    if (ended == Ended::kFailed) return 2;
+    if (ended == RunStatus::kFailed) return 2;
   }
   print(results);
   if (options.file != nullptr && !(std::ofstream(options.file) << results.dump(1) << '\n')) {

@@ -55,7 +55,7 @@ class ProducerReplay final : public Replay {
     if (!is_supported()) return played_.not_supported();
     std::vector<std::string> fates;
     fates.reserve(batches_.size());
-    for (const Thing& batch : batches_) fates.push_back(batch.end());
+    for (const TrackedStruct& batch : batches_) fates.push_back(batch.end());
     finish(schema_given_ ? schema_.end() : "none", fates, codes_);
   }
 
@@ -126,7 +126,7 @@ class ProducerReplay final : public Replay {
 
   int extract(std::size_t number, const std::string& event) {
     ArrowAsyncTask& task = tasks_.at(number);
-    Thing& batch = batches_.at(number);
+    TrackedStruct& batch = batches_.at(number);
     const bool is_again = event == "extract_again";
     if (event == "extract_drop") {
       batch.is_now("dropped");
@@ -202,9 +202,9 @@ class ProducerReplay final : public Replay {
   ArrowAsyncProducer* raw_ = nullptr;
   FletchingSubjectProducer producer_{};
   std::map<int, int> failures_;  // errno values of failing extractions, by batch
-  Thing schema_;
+  TrackedStruct schema_;
   bool schema_given_ = false;
-  std::deque<Thing> batches_;
+  std::deque<TrackedStruct> batches_;
   std::deque<ArrowAsyncTask> tasks_;
   std::vector<int> codes_;
   int calls_ = 0;

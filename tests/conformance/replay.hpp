@@ -30,7 +30,7 @@ extern const unsigned char kProducerTraces[];
 extern const unsigned char kConsumerTraces[];
 
 /// A schema or a batch, and its fate.
-struct Thing {
+struct TrackedStruct {
   std::string fate = "discarded";  // at the time of its release
   int released = 0;
 
@@ -43,14 +43,14 @@ struct Thing {
   }
 };
 
-/// A CPU struct without children, whose private_data is the Thing.
+/// A CPU struct without children, whose private_data is the TrackedStruct.
 template <class Raw>
-Raw raw_of(Thing& thing) {
+Raw raw_of(TrackedStruct& thing) {
   Raw raw{};
   auto& base = fletching::detail::base(raw);
   base.private_data = &thing;
   base.release = [](auto* self) {
-    ++static_cast<Thing*>(self->private_data)->released;
+    ++static_cast<TrackedStruct*>(self->private_data)->released;
     self->release = nullptr;
   };
   if constexpr (std::is_same_v<Raw, ArrowSchema>) {

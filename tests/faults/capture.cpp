@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
+#include "error_text.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/sync_event.hpp"
 #include "released_array.hpp"
-#include "words.hpp"
 
 namespace fletching::faults {
 namespace {
@@ -63,9 +63,9 @@ void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* h
   ReleasedArray another;
   DeviceArray before = made.make(type, 0);
   DeviceArray array = another.make(type, 0);
-  run.step("export_with_event before a capture", Voice::kReports,
+  run.step("export_with_event before a capture", ErrorReporting::kReports,
            [&] { return text_of(export_with_event(before, stream)); });
-  run.step("events of a graph", Voice::kReports, [&]() -> std::string {
+  run.step("events of a graph", ErrorReporting::kReports, [&]() -> std::string {
     Capture captured(*runtime, handle);
     std::string text = text_of(SyncEvent(before).wait_on(stream, OnCapture::kExternalEvent));
     if (text.empty()) {
@@ -75,7 +75,7 @@ void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* h
     const std::string ended = captured.end();
     return text.empty() ? ended : text;
   });
-  run.clean_up("release of the events of a graph", Voice::kSilent, [&] {
+  run.clean_up("release of the events of a graph", ErrorReporting::kSilent, [&] {
     before.release();
     array.release();
     return made.parents.count() == 1 && another.parents.count() == 1

@@ -7,12 +7,12 @@
 #include <optional>
 #include <utility>
 
+#include "error_text.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/dlpack_stream.hpp"
 #include "producer.h"
 #include "released_array.hpp"
-#include "words.hpp"
 
 namespace fletching::faults {
 namespace {
@@ -40,18 +40,18 @@ class Source {
   }
 
   void attempt(const char* what, const std::function<std::string()>& body,
-               Voice voice = Voice::kReports) {
-    run_.step((step_ + ": " + what).c_str(), voice, body);
+               ErrorReporting reporting = ErrorReporting::kReports) {
+    run_.step((step_ + ": " + what).c_str(), reporting, body);
   }
   // For a step that also destroys the event with which one stream waits for another.
   void joins(const char* what, const std::function<std::string()>& body) {
-    attempt(what, body, Voice::kTriesContext);
+    attempt(what, body, ErrorReporting::kTriesContext);
   }
 
   // Releases everything. Releases behind a stream happen later, on another thread.
   template <class... Owners>
   void release(Owners&... owners) {
-    run_.clean_up((step_ + ": release").c_str(), Voice::kSilent, [&]() -> std::string {
+    run_.clean_up((step_ + ": release").c_str(), ErrorReporting::kSilent, [&]() -> std::string {
       (static_cast<void>(Owners(std::move(owners))), ...);
       array_.release();
       schema_.release();

@@ -39,11 +39,12 @@ bool gives_back(std::string_view function) {
 // Whether the kit calls the function a second time after a failure: it makes a context or device
 // current, restores a thread's mode, or finds the function that destroys an instance, and nothing
 // could be freed without it.
-bool is_tried_again(std::string_view function, Voice voice) {
+bool is_tried_again(std::string_view function, ErrorReporting reporting) {
   if (contains(function, "ThreadExchangeStreamCaptureMode")) return true;
   constexpr std::array<std::string_view, 4> kContext{
       "cuCtxGetCurrent", "cuCtxGetId", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain"};
-  if (voice == Voice::kTriesContext && std::ranges::count(kContext, function) > 0) return true;
+  if (reporting == ErrorReporting::kTriesContext && std::ranges::count(kContext, function) > 0)
+    return true;
   return function == "cuCtxPushCurrent" || function == "hipGetDevice" ||
          function == "hipSetDevice" || function == "vkGetInstanceProcAddr";
 }
@@ -118,9 +119,10 @@ class Function {
     std::string wrong;
     const bool reported = !outcome.failed_in.empty();
     if (!reported) {
-      const bool has_nobody = outcome.voice == Voice::kMayReport || outcome.voice == Voice::kSilent;
+      const bool has_nobody = outcome.reporting == ErrorReporting::kMayReport ||
+                              outcome.reporting == ErrorReporting::kSilent;
       const bool may_be_silent = has_nobody || gives_back(name_) || has_words(name_) ||
-                                 is_tried_again(name_, outcome.voice);
+                                 is_tried_again(name_, outcome.reporting);
       if (!may_be_silent) wrong = "the failure is lost";
     } else if (!contains(outcome.text, companion_.empty() ? name_ : companion_) &&
                !has_no_status(name_)) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capture.hpp"
+#include "error_text.hpp"
 #include "exchange.hpp"
 #include "fletching/async_adapters.hpp"
 #include "fletching/c_api.h"
@@ -16,7 +17,6 @@
 #include "gate.h"
 #include "released_array.hpp"
 #include "vulkan_handles.h"
-#include "words.hpp"
 
 namespace fletching::faults {
 namespace {
@@ -37,11 +37,11 @@ std::string complaint(const FletchingDeviceReportEntry& entry) {
   return text;
 }
 
-class Scene {
+class Scenario {
  public:
-  Scene(Run& run, std::string backend) : run_(run), backend_(std::move(backend)) {}
-  Scene(const Scene&) = delete;
-  Scene& operator=(const Scene&) = delete;
+  Scenario(Run& run, std::string backend) : run_(run), backend_(std::move(backend)) {}
+  Scenario(const Scenario&) = delete;
+  Scenario& operator=(const Scenario&) = delete;
 
   void play() {
     report();
@@ -65,7 +65,7 @@ class Scene {
   const char* name() const { return backend_.c_str(); }
   bool is_vulkan() const { return backend_ == "vulkan"; }
   bool attempt(const char* step, const std::function<std::string()>& body) {
-    return run_.step(step, Voice::kReports, body);
+    return run_.step(step, ErrorReporting::kReports, body);
   }
 
   void report() {
@@ -118,7 +118,7 @@ class Scene {
     attempt("synchronize", [&] { return text_of(synchronize(event())); });
     attempt("ready, open", [&] { return expect_ready(true); });
     attempt("QueueVerify, new", [&] { return verify(queue_, FLETCHING_PRODUCER_NEW); });
-    run_.step("release of the array", Voice::kSilent, [&] { return release_array(); });
+    run_.step("release of the array", ErrorReporting::kSilent, [&] { return release_array(); });
   }
 
   // Two batches with an event each. If the first one fails, the second is not taken.
@@ -163,7 +163,7 @@ class Scene {
       }
       return batches_.size() == 2 ? "" : "batches: expected 2, got fewer";
     });
-    run_.clean_up("end of the async stream", Voice::kSilent, [] {
+    run_.clean_up("end of the async stream", ErrorReporting::kSilent, [] {
       FletchingProducerAwaitAsync();
       return "";
     });
@@ -186,7 +186,7 @@ class Scene {
       }
       return text;
     });
-    run_.step((where + ": release").c_str(), Voice::kSilent, [&] {
+    run_.step((where + ": release").c_str(), ErrorReporting::kSilent, [&] {
       batches_.clear();
       stream_.release();
       return "";
@@ -200,7 +200,7 @@ class Scene {
     attempt("VerifyArray", [&] {
       return call(FletchingProducerVerifyArray, name(), kCase, schema_.get(), array_.get());
     });
-    run_.step("release of the array without a gate", Voice::kSilent,
+    run_.step("release of the array without a gate", ErrorReporting::kSilent,
               [&] { return release_array(); });
   }
 
@@ -210,7 +210,7 @@ class Scene {
     DeviceArray array = made.make(device_type(), 0);
     attempt("export_with_event",
             [&] { return text_of(fletching::export_with_event(array, stream_of(queue_))); });
-    run_.clean_up("release of an exported event", Voice::kSilent, [&] {
+    run_.clean_up("release of an exported event", ErrorReporting::kSilent, [&] {
       array.release();
       return made.parents.count() == 1 ? "" : "the array was not released once";
     });
@@ -221,7 +221,7 @@ class Scene {
     ReleasedArray made;
     DeviceArray array = made.make(device_type(), 0);
     int wanted = 1;
-    run_.step("release_after", Voice::kMayReport, [&]() -> std::string {
+    run_.step("release_after", ErrorReporting::kMayReport, [&]() -> std::string {
       const Status status = fletching::release_after(array, stream_of(queue_));
       if (!status.ok()) {
         wanted = 0;  // leaked, because it is unknown whether the stream is done
@@ -229,7 +229,7 @@ class Scene {
       }
       return made.parents.wait_for(1) ? "" : "the reaper did not release the array";
     });
-    run_.clean_up("release of what was not deferred", Voice::kSilent, [&] {
+    run_.clean_up("release of what was not deferred", ErrorReporting::kSilent, [&] {
       if (!array.is_released()) return "release_after has not taken the array";
       return made.parents.count() == wanted ? "" : "the array was not released once, or early";
     });
@@ -250,7 +250,7 @@ class Scene {
   void fail_on_purpose() {
     if (is_vulkan() || backend_ == "opencl") return;
     // A failure after the event was refused does not change the message.
-    run_.step("an event that is none", Voice::kMayReport, [&]() -> std::string {
+    run_.step("an event that is none", ErrorReporting::kMayReport, [&]() -> std::string {
       alignas(64) static char none[64];
       void* handle = none;
       const Status status = SyncEvent(device_type(), 0, static_cast<void*>(&handle)).synchronize();
@@ -264,19 +264,19 @@ class Scene {
   void release_all() {
     // A consumer that still reads cannot release, so open the gate first, then destroy the queues,
     // then the arrays.
-    run_.clean_up("GateOpen, last", Voice::kMayReport,
+    run_.clean_up("GateOpen, last", ErrorReporting::kMayReport,
                   [&] { return gate_ == nullptr ? "" : call(FletchingProducerGateOpen, gate_); });
     for (FletchingProducerQueue** queue : {&queue_, &other_}) {
-      run_.clean_up("QueueDestroy", Voice::kMayReport, [&] {
+      run_.clean_up("QueueDestroy", ErrorReporting::kMayReport, [&] {
         return call(FletchingProducerQueueDestroy, std::exchange(*queue, nullptr));
       });
     }
-    run_.clean_up("release of what is left", Voice::kSilent, [&] {
+    run_.clean_up("release of what is left", ErrorReporting::kSilent, [&] {
       batches_.clear();
       stream_.release();
       return release_array();
     });
-    run_.clean_up("GateDestroy", Voice::kMayReport, [&] {
+    run_.clean_up("GateDestroy", ErrorReporting::kMayReport, [&] {
       return call(FletchingProducerGateDestroy, std::exchange(gate_, nullptr));
     });
   }
@@ -345,27 +345,29 @@ class Scene {
 
 }  // namespace
 
-bool Run::step(const char* name, Voice voice, const std::function<std::string()>& body) {
+bool Run::step(const char* name, ErrorReporting reporting,
+               const std::function<std::string()>& body) {
   if (!outcome_.failed_in.empty()) return false;
-  clean_up(name, voice, body);
+  clean_up(name, reporting, body);
   return outcome_.failed_in.empty();
 }
 
-void Run::clean_up(const char* name, Voice voice, const std::function<std::string()>& body) {
+void Run::clean_up(const char* name, ErrorReporting reporting,
+                   const std::function<std::string()>& body) {
   const std::string text = body();
   // Attributes the driver calls of releases on worker threads to this step.
   while (pending_releases().value().running > 0) std::this_thread::yield();
   const bool has_fired = fires_at_ >= 0 && control_.calls(function_) >= fires_at_;
   if (has_fired && outcome_.fired_in.empty()) {
     outcome_.fired_in = name;
-    outcome_.voice = voice;
+    outcome_.reporting = reporting;
   }
   if (text.empty() || !outcome_.failed_in.empty()) return;
   outcome_.failed_in = name;
   outcome_.text = text;
 }
 
-void play(Run& run, const std::string& backend) { Scene(run, backend).play(); }
+void play(Run& run, const std::string& backend) { Scenario(run, backend).play(); }
 
 std::string why_absent(const std::string& backend) {
   int32_t presence = FLETCHING_PRODUCER_ABSENT;

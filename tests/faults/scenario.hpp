@@ -12,7 +12,7 @@
 namespace fletching::faults {
 
 // Whether a step can report an error.
-enum class Voice {
+enum class ErrorReporting {
   kReports,       // returns an error
   kTriesContext,  // returns an error, except that it retries setting a context before it destroys
   kMayReport,     // also destroys objects or starts a thread, whose failures are not reported
@@ -22,7 +22,7 @@ enum class Voice {
 // The result of one run of the scenario.
 struct Outcome {
   std::string fired_in;  // the step in which the fault fired, or ""
-  Voice voice = Voice::kReports;
+  ErrorReporting reporting = ErrorReporting::kReports;
   std::string failed_in;  // the step with the first error, or ""
   std::string text;       // the text of that error
 };
@@ -36,10 +36,11 @@ class Run {
         fires_at_(function_.empty() ? -1 : control.calls(function_) + n) {}
 
   // Runs the step. Returns false if its text is not "" or an earlier step failed.
-  bool step(const char* name, Voice voice, const std::function<std::string()>& body);
+  bool step(const char* name, ErrorReporting reporting, const std::function<std::string()>& body);
 
   // Runs the step even if an earlier one failed.
-  void clean_up(const char* name, Voice voice, const std::function<std::string()>& body);
+  void clean_up(const char* name, ErrorReporting reporting,
+                const std::function<std::string()>& body);
 
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
 

@@ -18,8 +18,8 @@ using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
 /// The state of one input.
-struct Play {
-  explicit Play(Input given) : input(given) {}
+struct FuzzState {
+  explicit FuzzState(Input given) : input(given) {}
 
   bool odds(unsigned of) { return input.take<std::uint8_t>() % of == 1; }
   int code() {
@@ -31,7 +31,7 @@ struct Play {
   std::int64_t live = 0;
   std::int64_t findings = 0;
 };
-Play* g_play = nullptr;
+FuzzState* g_play = nullptr;
 
 void report(void* /*context*/, const FletchingFinding* finding) {
   require(*finding->rule != '\0' && *finding->message != '\0', "a finding has a rule and a text");
@@ -92,8 +92,8 @@ ArrowSchema& base(ArrowSchema& schema) { return schema; }
 
 /// Structs of the consumer, each with its copy: releasing both is a finding.
 template <class Raw>
-struct Held {
-  ~Held() {
+struct HeldStructs {
+  ~HeldStructs() {
     for (Raw& raw : list) drop(raw);
   }
   void drop(Raw& raw) {
@@ -144,8 +144,8 @@ void play_stream() {
   }
   require(code == 0, "the stream is wrapped");
   wrapped = &raw;
-  Held<ArrowSchema> schemas;
-  Held<Batch> batches;
+  HeldStructs<ArrowSchema> schemas;
+  HeldStructs<Batch> batches;
   while (!g_play->input.empty()) {
     const auto call = g_play->input.take<std::uint8_t>() % 8;
     if (call < 2) {
@@ -170,8 +170,8 @@ void play_stream() {
 // --- Async streams ---
 
 struct Async {
-  Held<ArrowSchema> schemas;
-  Held<ArrowDeviceArray> batches;
+  HeldStructs<ArrowSchema> schemas;
+  HeldStructs<ArrowDeviceArray> batches;
   std::vector<ArrowAsyncTask> tasks;
   ArrowAsyncDeviceStreamHandler consumer{};
   ArrowAsyncProducer producer{};
@@ -277,7 +277,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::size_t kMost =
       200;  // a byte here is a call, which costs more than in other targets
   if (size > kMost) return -1;
-  Play play(Input(data, size));
+  FuzzState play(Input(data, size));
   g_play = &play;
   const auto kind = play.input.take<std::uint8_t>() % 3;
   if (kind == 0) {

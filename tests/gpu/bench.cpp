@@ -34,23 +34,23 @@ void require(const Status& status) {
   if (!status) fail(status.error().code(), status.error().message());
 }
 
-struct Parties {
+struct HandoffStreams {
   Stream producer;
   Stream consumer;
 };
 
 /// Moves and releases an array without an event: the cost without events.
-void array_alone(const Parties& /*parties*/, const DeviceMemory& memory) {
+void array_alone(const HandoffStreams& /*streams*/, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   DeviceArray taken = std::move(made);
   taken.release();
 }
 
-void library(const Parties& parties, const DeviceMemory& memory) {
+void library(const HandoffStreams& streams, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
-  require(export_with_event(made, {ARROW_DEVICE_CUDA, parties.producer.get()}));
+  require(export_with_event(made, {ARROW_DEVICE_CUDA, streams.producer.get()}));
   DeviceArray taken = std::move(made);
-  require(SyncEvent(taken).wait_on({ARROW_DEVICE_CUDA, parties.consumer.get()}));
+  require(SyncEvent(taken).wait_on({ARROW_DEVICE_CUDA, streams.consumer.get()}));
   taken.release();
 }
 
@@ -81,21 +81,21 @@ cuda::CUcontext enter_by_hand(void* stream) {
 }
 
 /// Exactly the driver calls of the library's operations.
-void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
+void same_by_hand(const HandoffStreams& streams, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;
   cuda::CUstreamCaptureMode mode = cuda::kCuStreamCaptureModeRelaxed;
   exchange_by_hand(&mode);
-  number_by_hand(enter_by_hand(parties.producer.get()));
+  number_by_hand(enter_by_hand(streams.producer.get()));
   require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming |
                                                                  cuda::kCuEventBlockingSync));
   require_call("cuEventRecord",
-               cu().cu_event_record(event, static_cast<cuda::CUstream>(parties.producer.get())));
+               cu().cu_event_record(event, static_cast<cuda::CUstream>(streams.producer.get())));
   exchange_by_hand(&mode);
   DeviceArray taken = std::move(made);
-  enter_by_hand(parties.consumer.get());
+  enter_by_hand(streams.consumer.get());
   require_call("cuStreamWaitEvent",
-               cu().cu_stream_wait_event(static_cast<cuda::CUstream>(parties.consumer.get()), event,
+               cu().cu_stream_wait_event(static_cast<cuda::CUstream>(streams.consumer.get()), event,
                                          cuda::kCuEventWaitDefault));
   taken.release();
   exchange_by_hand(&mode);
@@ -106,31 +106,31 @@ void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
 
 /// The minimum of driver calls for a producer and a consumer that both know that the context is
 /// current.
-void least_by_hand(const Parties& parties, const DeviceMemory& memory) {
+void least_by_hand(const HandoffStreams& streams, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;
   require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming));
   require_call("cuEventRecord",
-               cu().cu_event_record(event, static_cast<cuda::CUstream>(parties.producer.get())));
+               cu().cu_event_record(event, static_cast<cuda::CUstream>(streams.producer.get())));
   DeviceArray taken = std::move(made);
   require_call("cuStreamWaitEvent",
-               cu().cu_stream_wait_event(static_cast<cuda::CUstream>(parties.consumer.get()), event,
+               cu().cu_stream_wait_event(static_cast<cuda::CUstream>(streams.consumer.get()), event,
                                          cuda::kCuEventWaitDefault));
   taken.release();
   require_call("cuEventDestroy", cu().cu_event_destroy(event));
 }
 
-using Handoff = void (*)(const Parties&, const DeviceMemory&);
+using Handoff = void (*)(const HandoffStreams&, const DeviceMemory&);
 
-double nanoseconds(Handoff handoff, const Parties& parties, const DeviceMemory& memory) {
+double nanoseconds(Handoff handoff, const HandoffStreams& streams, const DeviceMemory& memory) {
   using Clock = std::chrono::steady_clock;
   Clock::duration spent{};
   for (int done = 0; done < kHandoffs; done += kBatch) {
     const auto start = Clock::now();
-    for (int i = 0; i < kBatch; ++i) handoff(parties, memory);
+    for (int i = 0; i < kBatch; ++i) handoff(streams, memory);
     spent += Clock::now() - start;
-    parties.producer.synchronize();
-    parties.consumer.synchronize();
+    streams.producer.synchronize();
+    streams.consumer.synchronize();
   }
   return std::chrono::duration<double, std::nano>(spent).count() / kHandoffs;
 }
@@ -138,26 +138,26 @@ double nanoseconds(Handoff handoff, const Parties& parties, const DeviceMemory& 
 void measure() {
   const Current current;
   const DeviceMemory memory(kBytes);
-  const Parties parties;
-  struct Contender {
+  const HandoffStreams streams;
+  struct Variant {
     const char* who;
     Handoff handoff;
     // NOLINTNEXTLINE(readability-redundant-member-init): -Wmissing-field-initializers
     std::vector<double> takes = {};
   };
-  Contender contenders[] = {{"Fletching", library},
-                            {"the same driver calls, hand-written", same_by_hand},
-                            {"four driver calls, hand-written", least_by_hand},
-                            {"without an event", array_alone}};
+  Variant variants[] = {{"Fletching", library},
+                        {"the same driver calls, hand-written", same_by_hand},
+                        {"four driver calls, hand-written", least_by_hand},
+                        {"without an event", array_alone}};
   for (int take = 0; take < kTakes; ++take) {
-    for (Contender& contender : contenders) {
-      contender.takes.push_back(nanoseconds(contender.handoff, parties, memory));
+    for (Variant& variant : variants) {
+      variant.takes.push_back(nanoseconds(variant.handoff, streams, memory));
     }
   }
-  for (Contender& contender : contenders) {
-    const auto middle = contender.takes.begin() + kTakes / 2;
-    std::ranges::nth_element(contender.takes, middle);
-    std::printf("bench\thandoff with an event\t%s\t%.1f\n", contender.who, *middle);
+  for (Variant& variant : variants) {
+    const auto middle = variant.takes.begin() + kTakes / 2;
+    std::ranges::nth_element(variant.takes, middle);
+    std::printf("bench\thandoff with an event\t%s\t%.1f\n", variant.who, *middle);
   }
 }
 
@@ -169,12 +169,12 @@ using CountCalls = decltype(&FletchingStandinCalls);
 std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
   const Current current;
   const DeviceMemory memory(kBytes);
-  const Parties parties;
-  handoff(parties, memory);  // the first one in a context also identifies the context
+  const HandoffStreams streams;
+  handoff(streams, memory);  // the first one in a context also identifies the context
   std::vector<std::int64_t> calls;
   calls.reserve(std::size(cuda::kFunctions));
   for (const VendorFunction& function : cuda::kFunctions) calls.push_back(-count(function.name));
-  for (int i = 0; i < kBatch; ++i) handoff(parties, memory);
+  for (int i = 0; i < kBatch; ++i) handoff(streams, memory);
   for (std::size_t i = 0; i < calls.size(); ++i) calls[i] += count(cuda::kFunctions[i].name);
   return calls;
 }

@@ -24,13 +24,13 @@ void require_ready(Asserter& asserter, const DeviceArray& array, bool expected) 
 }
 
 /// Owner of an array in check_handoffs: frees the memory, then counts the release.
-struct Shipment {
+struct HandoffOwner {
   Counted counted;
   DeviceMemory memory;
 };
 
 /// Streams of both sides for handoffs, created once.
-struct Parties {
+struct HandoffStreams {
   Stream producer;
   Stream consumer;
   PinnedMemory seen{kBytes};
@@ -38,30 +38,31 @@ struct Parties {
 
 /// The producer fills newly allocated memory and hands it over. The consumer reads it behind the
 /// event, and releases it behind its read, or after a wait for the read.
-void hand_over(Asserter& asserter, const Parties& parties, Releases& releases, bool deferred) {
+void hand_over(Asserter& asserter, const HandoffStreams& streams, Releases& releases,
+               bool deferred) {
   DeviceMemory memory(kBytes);
   const void* data = memory.data();
   const cuda::CUdeviceptr address = memory.address();
-  parties.producer.fill(memory, kNew);
-  DeviceArray array = make_array(data, kBytes, Shipment{Counted(&releases), std::move(memory)});
+  streams.producer.fill(memory, kNew);
+  DeviceArray array = make_array(data, kBytes, HandoffOwner{Counted(&releases), std::move(memory)});
   asserter.require_success("export_with_event",
-                           export_with_event(array, {ARROW_DEVICE_CUDA, parties.producer.get()}));
-  auto* stream = static_cast<cuda::CUstream>(parties.consumer.get());
+                           export_with_event(array, {ARROW_DEVICE_CUDA, streams.producer.get()}));
+  auto* stream = static_cast<cuda::CUstream>(streams.consumer.get());
   asserter.require_success("wait_on", SyncEvent(array).wait_on({ARROW_DEVICE_CUDA, stream}));
   require_call("cuMemcpyDtoHAsync",
-               cu().cu_memcpy_dtoh_async(parties.seen.get(), address, kBytes, stream));
+               cu().cu_memcpy_dtoh_async(streams.seen.get(), address, kBytes, stream));
   if (deferred) {
     asserter.require_success("release_after", release_after(array, {ARROW_DEVICE_CUDA, stream}));
     return;
   }
-  parties.consumer.synchronize();
-  asserter.require(parties.seen.holds(kNew), "what was handed over is not what was written");
+  streams.consumer.synchronize();
+  asserter.require(streams.seen.holds(kNew), "what was handed over is not what was written");
   array.release();
 }
 
-void hand_over(Asserter& asserter, const Parties& parties, std::int64_t count) {
+void hand_over(Asserter& asserter, const HandoffStreams& streams, std::int64_t count) {
   Releases releases;
-  for (std::int64_t i = 0; i < count; ++i) hand_over(asserter, parties, releases, i % 2 == 0);
+  for (std::int64_t i = 0; i < count; ++i) hand_over(asserter, streams, releases, i % 2 == 0);
   asserter.require(releases.wait_for(static_cast<int>(count)), "not every array was released");
   asserter.require_equal("the number of releases", releases.count(), count);
 }
@@ -214,12 +215,12 @@ void check_release_after(Asserter& asserter) {
 // The first rounds make the driver allocate memory that it keeps. The stand-in counts exactly.
 void check_handoffs(Asserter& asserter, std::int64_t count) {
   const Current current;
-  const Parties parties;
+  const HandoffStreams streams;
   const FletchingStandinCounts before = alive();
-  hand_over(asserter, parties, kRounds);
+  hand_over(asserter, streams, kRounds);
   asserter.require(comes_to(before), "the stand-in counts more things alive than before");
   const std::int64_t free_before = free_memory();
-  hand_over(asserter, parties, count);
+  hand_over(asserter, streams, count);
   asserter.require(comes_to(before), "the stand-in counts more things alive than before");
   // A driver's pools may grow in the meantime, but by less than a leak in each handoff would need.
   const std::int64_t missing = free_before - free_memory();
@@ -259,8 +260,8 @@ void check_two_threads(Asserter& asserter) {
     return [&own] {
       const Current there;
       const void* const mine = current_context();
-      const Parties parties;
-      hand_over(own, parties, 10L * kRounds);
+      const HandoffStreams streams;
+      hand_over(own, streams, 10L * kRounds);
       own.require(current_context() == mine, "another context is current than before");
     };
   };

@@ -60,12 +60,12 @@ class GatedProducer {
 
 /// Opens a gate in its destructor. Declare it after a queue: the queue's destructor waits for its
 /// work, which would never complete behind a shut gate.
-class OpenAtLast {
+class ScopedGateOpener {
  public:
-  explicit OpenAtLast(const GatedProducer& gate) : gate_(gate.get()) {}
-  OpenAtLast(const OpenAtLast&) = delete;
-  OpenAtLast& operator=(const OpenAtLast&) = delete;
-  ~OpenAtLast() { FletchingProducerGateOpen(gate_, nullptr); }
+  explicit ScopedGateOpener(const GatedProducer& gate) : gate_(gate.get()) {}
+  ScopedGateOpener(const ScopedGateOpener&) = delete;
+  ScopedGateOpener& operator=(const ScopedGateOpener&) = delete;
+  ~ScopedGateOpener() { FletchingProducerGateOpen(gate_, nullptr); }
 
  private:
   FletchingProducerGate* gate_;

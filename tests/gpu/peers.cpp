@@ -82,10 +82,10 @@ std::int64_t read(ImportedTensor imported, std::int32_t expected) {
 }
 
 /// Calls `release` in the destructor, after which the other library may destroy its object.
-struct Kept {
+struct ReleaseCaller {
   void operator()(void (*release)()) const { release(); }
 };
-using Keeper = std::unique_ptr<void(), Kept>;
+using Keeper = std::unique_ptr<void(), ReleaseCaller>;
 
 }  // namespace
 

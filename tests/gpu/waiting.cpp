@@ -16,7 +16,7 @@ void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate
                    std::span<const DeviceArray> batches) {
   Queue careful(device);
   Queue careless(device);
-  const OpenAtLast open_at_last(gate);
+  const ScopedGateOpener open_at_last(gate);
   for (const DeviceArray& batch : batches) {
     asserter.require(batch->sync_event != nullptr, "sync_event is NULL");
     require_ready(asserter, batch, false);
@@ -40,7 +40,7 @@ void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate
 void require_old_data_without_wait(Asserter& asserter, const Device& device, GatedProducer& gate,
                                    const char* name, std::span<const DeviceArray> batches) {
   Queue careless(device);
-  const OpenAtLast open_at_last(gate);
+  const ScopedGateOpener open_at_last(gate);
   for (const DeviceArray& batch : batches) careless.read(name, batch);
   asserter.add("the read on a queue that has not waited", careless.verify(FLETCHING_PRODUCER_OLD));
   for (const DeviceArray& batch : batches) require_ready(asserter, batch, false);

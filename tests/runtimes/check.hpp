@@ -43,14 +43,14 @@ struct Signature<Result (*)(Arguments...)> {
                 text ": the header has another signature")
 
 template <std::size_t>
-struct Anything {
+struct AnyType {
   template <typename Type>
   operator Type() const;
 };
 
 template <typename Type, std::size_t... Index>
 constexpr bool takes(std::index_sequence<Index...> /*fields*/) {
-  return requires { Type{Anything<Index>()...}; };
+  return requires { Type{AnyType<Index>()...}; };
 }
 
 #define FLETCHING_HANDLE(type) \

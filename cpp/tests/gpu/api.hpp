@@ -34,16 +34,16 @@ inline constexpr const char* kChoosesItself = "it chooses the current device its
 
 /// Makes device 0 current during the object's lifetime, for the test's own calls.
 template <class Api, class Functions>
-class Inside {
+class ScopedDevice {
  public:
-  Inside() {
+  ScopedDevice() {
     if (is_needed_) Api::enter();
   }
-  ~Inside() {
+  ~ScopedDevice() {
     if (is_needed_) Api::leave();
   }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+  ScopedDevice(const ScopedDevice&) = delete;
+  ScopedDevice& operator=(const ScopedDevice&) = delete;
   const Functions* operator->() const { return &Api::api(); }
 
  private:
@@ -63,7 +63,7 @@ struct CudaApi {
   static constexpr const VendorRuntime& kRuntime = cuda::kRuntime;
 
   static const cuda::Functions& api() { return **cuda::functions(); }
-  static Inside<CudaApi, cuda::Functions> inside() { return {}; }
+  static ScopedDevice<CudaApi, cuda::Functions> inside() { return {}; }
   static void enter() { open_device(0); }
   static void leave() { close_device(0); }
   static Result<const cuda::Functions*> load() { return cuda::functions(); }
@@ -189,7 +189,7 @@ struct HipApi {
   static constexpr const VendorRuntime& kRuntime = hip::kRuntime;
 
   static const hip::Functions& api() { return **hip::functions(); }
-  static Inside<HipApi, hip::Functions> inside() { return {}; }
+  static ScopedDevice<HipApi, hip::Functions> inside() { return {}; }
   static void enter() {
     outside() = static_cast<int>(current());
     open_device(0);

@@ -16,8 +16,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "../error_messages.hpp"
 #include "../released_array.hpp"
-#include "../texts.hpp"
 #include "api.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"

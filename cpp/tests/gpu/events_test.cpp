@@ -11,8 +11,8 @@
 #include <type_traits>
 
 #include "../alloc_failure.hpp"
+#include "../error_messages.hpp"
 #include "../released_array.hpp"
-#include "../texts.hpp"
 #include "api.hpp"
 #include "control.hpp"
 #include "fletching/export_event.hpp"

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "../error_messages.hpp"
 #include "../released_array.hpp"
-#include "../texts.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"

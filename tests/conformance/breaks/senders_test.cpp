@@ -194,7 +194,7 @@ TEST(Senders, AsyncReleaseAlwaysCalled) {
 }
 
 /// The suite waits for the schema's release, so the late call falls into this case.
-struct CallsLate : SchemaCopied {
+struct CallsAfterRelease : SchemaCopied {
   int on_schema(ArrowSchema* schema) override {
     const int code = SchemaCopied::on_schema(schema);
     kept = *schema;
@@ -211,14 +211,14 @@ struct CallsLate : SchemaCopied {
 };
 
 TEST(Senders, AsyncReleaseLast) {
-  struct Fault : CallsLate {
+  struct Fault : CallsAfterRelease {
     void call_late() override { (void)on_next_task(nullptr, nullptr); }
   };
   finds(sends<Fault>(), "handler.good");
 }
 
 TEST(Senders, AsyncReleaseLikeArray) {
-  struct Fault : CallsLate {
+  struct Fault : CallsAfterRelease {
     void call_late() override { inner->release(inner); }
   };
   finds(sends<Fault>(), "handler.good");

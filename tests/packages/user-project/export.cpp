@@ -19,10 +19,10 @@ namespace {
 
 int tables_alive = 0;
 
-struct Alive {
-  Alive() noexcept { ++tables_alive; }
-  Alive(Alive&& /*other*/) noexcept : Alive() {}
-  ~Alive() { --tables_alive; }
+struct LiveCounter {
+  LiveCounter() noexcept { ++tables_alive; }
+  LiveCounter(LiveCounter&& /*other*/) noexcept : LiveCounter() {}
+  ~LiveCounter() { --tables_alive; }
 };
 
 // The owner of every buffer of a batch. Its texts are long enough only for the small-string buffer
@@ -33,7 +33,7 @@ struct Table {
   std::vector<double> prices;
   std::vector<std::int32_t> name_offsets;
   std::string names;
-  Alive alive;
+  LiveCounter alive;
 };
 
 Schema table_schema(const char* price_format) {

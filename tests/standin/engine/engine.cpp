@@ -62,14 +62,14 @@ Engine& engine() {
 std::vector<std::shared_ptr<Context>>& current_contexts() {
   using Contexts = std::vector<std::shared_ptr<Context>>;
   static thread_local bool over = false;
-  struct OfThread {
+  struct ThreadContexts {
     Contexts contexts;
-    OfThread() = default;
-    OfThread(const OfThread&) = delete;
-    OfThread& operator=(const OfThread&) = delete;
-    ~OfThread() { over = true; }
+    ThreadContexts() = default;
+    ThreadContexts(const ThreadContexts&) = delete;
+    ThreadContexts& operator=(const ThreadContexts&) = delete;
+    ~ThreadContexts() { over = true; }
   };
-  static thread_local OfThread of_thread;
+  static thread_local ThreadContexts of_thread;
   if (!over) return of_thread.contexts;
   static thread_local auto* late = new Contexts;
   return *late;

@@ -16,22 +16,22 @@ namespace {
 
 std::string self;  // path of this program
 
-struct Ended {
+struct ProcessResult {
   int status;  // exit status, negative for a signal
   std::string text;
 };
 
-Ended run(const std::string& environment, const std::string& scenario) {
+ProcessResult run(const std::string& environment, const std::string& scenario) {
   const std::string command =
       "exec env " + environment + " " + self + " --scenario " + scenario + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {-1, "popen failed"};
-  Ended ended{0, ""};
+  ProcessResult result{0, ""};
   std::array<char, 256> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) ended.text += part.data();
+  while (std::fgets(part.data(), part.size(), pipe) != nullptr) result.text += part.data();
   const int status = pclose(pipe);
-  ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  return ended;
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return result;
 }
 
 // The scenarios. Each returns the exit status, in most cases a driver result.
@@ -43,7 +43,7 @@ int before_init() {
 int init() { return cuInit(0) % 256; }
 
 int leak() {
-  (void)std::fputs("written before\n", stdout);  // must not be lost when the process is ended
+  (void)std::fputs("written before\n", stdout);  // must not be lost when the process ends
   CUcontext context = nullptr;
   CUevent event = nullptr;
   if (cuInit(0) != CUDA_SUCCESS) return 1;
@@ -64,14 +64,14 @@ int without_context() {
 }
 
 // Releases after main() has returned and the thread's own objects are destroyed.
-struct Late {
+struct ReleaseAtExit {
   CUcontext context = nullptr;
   CUevent event = nullptr;
 
-  Late() = default;
-  Late(const Late&) = delete;
-  Late& operator=(const Late&) = delete;
-  ~Late() {
+  ReleaseAtExit() = default;
+  ReleaseAtExit(const ReleaseAtExit&) = delete;
+  ReleaseAtExit& operator=(const ReleaseAtExit&) = delete;
+  ~ReleaseAtExit() {
     if (context == nullptr) return;
     const bool fine =
         cuCtxPushCurrent(context) == CUDA_SUCCESS &&
@@ -81,9 +81,9 @@ struct Late {
     (void)std::fputs(fine ? "released late\n" : "not released\n", stdout);
   }
 };
-Late late;
+ReleaseAtExit late;
 
-int release_late() {
+int release_at_exit() {
   if (cuInit(0) != CUDA_SUCCESS) return 1;
   if (cuDevicePrimaryCtxRetain(&late.context, 0) != CUDA_SUCCESS) return 1;
   if (cuCtxPushCurrent(late.context) != CUDA_SUCCESS) return 1;
@@ -96,7 +96,7 @@ int main_of(std::string_view scenario) {
   if (scenario == "before_init") return before_init();
   if (scenario == "init") return init();
   if (scenario == "leak") return leak();
-  if (scenario == "release_late") return release_late();
+  if (scenario == "release_at_exit") return release_at_exit();
   if (scenario == "without_context") return without_context();
   return 99;
 }
@@ -118,34 +118,34 @@ TEST(Environment, InjectsFaults) {
 }
 
 TEST(Environment, InvalidValueTerminates) {
-  const Ended fault = run("FLETCHING_FAULT=cuInitialize:1:5", "init");
+  const ProcessResult fault = run("FLETCHING_FAULT=cuInitialize:1:5", "init");
   EXPECT_NE(fault.status, 0);
   EXPECT_NE(fault.text.find("FLETCHING_FAULT is \"cuInitialize:1:5\""), std::string::npos)
       << fault.text;
-  const Ended devices = run("FLETCHING_STANDIN_DEVICES=two", "init");
+  const ProcessResult devices = run("FLETCHING_STANDIN_DEVICES=two", "init");
   EXPECT_NE(devices.text.find("FLETCHING_STANDIN_DEVICES is \"two\""), std::string::npos)
       << devices.text;
 }
 
 TEST(Environment, ReportsLeaks) {
-  const Ended silent = run("", "leak");
+  const ProcessResult silent = run("", "leak");
   EXPECT_EQ(silent.status, 0);
   EXPECT_EQ(silent.text, "written before\n");
-  const Ended reported = run("FLETCHING_STANDIN_LEAKS=report", "leak");
+  const ProcessResult reported = run("FLETCHING_STANDIN_LEAKS=report", "leak");
   EXPECT_EQ(reported.status, 0);
   EXPECT_NE(reported.text.find("Fletching stand-in (cuda): 2 alive\n"), std::string::npos);
   EXPECT_NE(reported.text.find("  events 1\n"), std::string::npos) << reported.text;
   EXPECT_NE(reported.text.find("  cuEventCreate 1\n"), std::string::npos) << reported.text;
-  const Ended failed = run("FLETCHING_STANDIN_LEAKS=fail", "leak");
+  const ProcessResult failed = run("FLETCHING_STANDIN_LEAKS=fail", "leak");
   EXPECT_EQ(failed.status, 86);
   EXPECT_NE(failed.text.find("written before\n"), std::string::npos) << failed.text;
   EXPECT_EQ(run("FLETCHING_STANDIN_LEAKS=fail", "init").status, 0);
 }
 
 TEST(Environment, AcceptsReleaseDuringProcessExit) {
-  const Ended ended = run("FLETCHING_STANDIN_LEAKS=fail", "release_late");
-  EXPECT_EQ(ended.text, "released late\n");
-  EXPECT_EQ(ended.status, 0);
+  const ProcessResult result = run("FLETCHING_STANDIN_LEAKS=fail", "release_at_exit");
+  EXPECT_EQ(result.text, "released late\n");
+  EXPECT_EQ(result.status, 0);
 }
 
 TEST(Environment, DriverModeNeedsNoContext) {

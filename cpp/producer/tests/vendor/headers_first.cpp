@@ -3,4 +3,4 @@
 #include "headers.hpp"
 #include "tables.hpp"
 // clang-format on
-#include "together.hpp"
+#include "compare_declarations.hpp"

@@ -3,4 +3,4 @@
 #include "tables.hpp"
 #include "headers.hpp"
 // clang-format on
-#include "together.hpp"
+#include "compare_declarations.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Error messages for expectations.
-#ifndef FLETCHING_TESTS_TEXTS_HPP
-#define FLETCHING_TESTS_TEXTS_HPP
+#ifndef FLETCHING_TESTS_ERROR_MESSAGES_HPP
+#define FLETCHING_TESTS_ERROR_MESSAGES_HPP
 
 #include <gtest/gtest.h>
 
@@ -29,4 +29,4 @@ inline void expect_mentions(const Error& error, std::string_view text) {
 
 }  // namespace fletching::testing
 
-#endif  // FLETCHING_TESTS_TEXTS_HPP
+#endif  // FLETCHING_TESTS_ERROR_MESSAGES_HPP

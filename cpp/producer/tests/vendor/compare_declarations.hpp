@@ -1,6 +1,6 @@
 // Checks that the tables match the real headers in either include order.
-#ifndef FLETCHING_TESTS_VENDOR_TOGETHER_HPP
-#define FLETCHING_TESTS_VENDOR_TOGETHER_HPP
+#ifndef FLETCHING_TESTS_VENDOR_COMPARE_DECLARATIONS_HPP
+#define FLETCHING_TESTS_VENDOR_COMPARE_DECLARATIONS_HPP
 
 #include <cstddef>
 #include <type_traits>
@@ -14,34 +14,35 @@ namespace fletching::testing {
 // The representation of a type as a function argument: all pointers are alike, and so are an enum
 // and its integer type.
 template <class T>
-struct Passed {
+struct ArgumentType {
   using type = T;
 };
 template <class T>
   requires std::is_enum_v<T>
-struct Passed<T> {
+struct ArgumentType<T> {
   using type = std::make_signed_t<std::underlying_type_t<T>>;
 };
 template <class T>
   requires std::is_integral_v<T>
-struct Passed<T> {
+struct ArgumentType<T> {
   using type = std::make_signed_t<T>;
 };
 template <class T>
-struct Passed<T*> {
+struct ArgumentType<T*> {
   using type = void*;
 };
 
 template <class Signature>
-struct Shape;
+struct SignatureShape;
 template <class Return, class... Arguments>
-struct Shape<Return (*)(Arguments...)> {
-  using type = typename Passed<Return>::type (*)(typename Passed<Arguments>::type...);
+struct SignatureShape<Return (*)(Arguments...)> {
+  using type = typename ArgumentType<Return>::type (*)(typename ArgumentType<Arguments>::type...);
 };
 
 template <class Ours, class Theirs>
 constexpr bool same_shape(Ours, Theirs*) {
-  return std::is_same_v<typename Shape<Ours>::type, typename Shape<Theirs*>::type>;
+  return std::is_same_v<typename SignatureShape<Ours>::type,
+                        typename SignatureShape<Theirs*>::type>;
 }
 
 // On this target the calling convention is the default, so a member has the function's type.
@@ -76,4 +77,4 @@ static_assert(FLETCHING_VULKAN_INCOMPLETE == VK_INCOMPLETE);
 
 }  // namespace fletching::testing
 
-#endif  // FLETCHING_TESTS_VENDOR_TOGETHER_HPP
+#endif  // FLETCHING_TESTS_VENDOR_COMPARE_DECLARATIONS_HPP
