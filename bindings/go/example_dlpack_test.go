@@ -98,7 +98,7 @@ func ExampleTensorOf() {
 	imported.Close()
 
 	onDevice, err := fletching.NewTensor(fletching.TensorData{
-		Data: 0x7f0000000000, Shape: []int64{1024}, DeviceType: abi.DeviceCUDA, DeviceID: 1,
+		Data: 0x7f000000, Shape: []int64{1024}, DeviceType: abi.DeviceCUDA, DeviceID: 1,
 		DataType: abi.DLDataType{Code: uint8(abi.DataTypeBfloat), Bits: 16, Lanes: 1},
 	}, closes("device memory"))
 	if err != nil {
