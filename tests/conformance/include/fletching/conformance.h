@@ -52,10 +52,10 @@ struct FletchingWaiter; /* fletching/waiter.h */
 typedef int (*FletchingSubjectConnect)(void* context,
                                        struct ArrowAsyncDeviceStreamHandler* handler);
 
-/* The two sides of the async stream, for the traces (tests/conformance/README.md). The suite sets the
- * size of a table and zeroes the rest; the subject fills it. The functions are called from several
- * threads, and from inside calls that the stream makes. Missing functions are NULL, and the traces
- * that need them are not supported. */
+/* The two sides of the async stream, for the traces (tests/conformance/README.md). The suite sets
+ * the size of a table and zeroes the rest; the subject fills it. The functions are called from
+ * several threads, and from inside calls that the stream makes. Missing functions are NULL, and the
+ * traces that need them are not supported. */
 
 /** An async producer. The suite is its source and its consumer, and decides when it makes calls. */
 struct FletchingSubjectProducer {
