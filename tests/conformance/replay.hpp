@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replays a trace of the async stream (tests/conformance/README.md): the cursor over its steps, and the
-// comparison of calls, notifications, results and states.
+// Replays a trace of the async stream (tests/conformance/README.md): the cursor over its steps, and
+// the comparison of calls, notifications, results and states.
 #ifndef FLETCHING_TESTS_CONFORMANCE_REPLAY_HPP
 #define FLETCHING_TESTS_CONFORMANCE_REPLAY_HPP
 

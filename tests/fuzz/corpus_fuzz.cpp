@@ -8,7 +8,7 @@
 #include <string>
 
 #define FLETCHING_CORPUS_CASES "/dev/null"  // the input is the only file
-#include "../corpus/corpus.cpp"
+#include "../corpus/corpus.cpp"  // NOLINT(bugprone-suspicious-include): its functions are static
 #include "require.hpp"
 
 namespace {
@@ -38,6 +38,7 @@ void build(const Case& read) {
 }  // namespace
 
 // A size that a file declares may be larger than any allocation.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): a name of the sanitizer
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

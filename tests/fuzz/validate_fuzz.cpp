@@ -72,7 +72,8 @@ void fill(ArrowArray& out) {
   static const void* buffers[3] = {};
   out = {};
   if (g_play->odds(8)) return;
-  out.length = g_play->input.take<std::int8_t>();
+  out.length =
+      g_play->input.take<std::int8_t>();  // NOLINT(bugprone-signed-char-misuse): may be < 0
   out.null_count = g_play->odds(8) ? 9 : 0;
   out.n_buffers = g_play->input.take<std::uint8_t>() % 4;
   out.buffers = g_play->odds(8) ? nullptr : buffers;
@@ -176,7 +177,7 @@ struct Async {
   ArrowAsyncDeviceStreamHandler consumer{};
   ArrowAsyncProducer producer{};
 
-  void control() {
+  void control() const {
     ArrowAsyncProducer* const shown = consumer.producer;
     if (shown == nullptr) return;
     if (g_play->odds(3)) {
