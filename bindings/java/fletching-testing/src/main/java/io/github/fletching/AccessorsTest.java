@@ -28,7 +28,7 @@ import org.junit.jupiter.api.function.Executable;
 /** Accessors of owners, views and streams, and the errors they report. */
 class AccessorsTest {
   @Test
-  void anArrayHasItsNumbers() {
+  void arrayReturnsCountsAndBuffers() {
     try (Array array = new ArrayBuilder(3).offset(2).nullCount(1).buffers(0, 4096).build(null)) {
       assertEquals(List.of(3L, 2L, 1L), List.of(array.length(), array.offset(), array.nullCount()));
       assertEquals(2, array.buffers().length);
@@ -65,7 +65,7 @@ class AccessorsTest {
   }
 
   @Test
-  void aShareSaysWhetherItIsClosed() {
+  void shareIsReleasedAfterClose() {
     try (Array array = new ArrayBuilder(0).child(new ArrayBuilder(0)).build(null)) {
       Shared<Array> shared = array.share();
       assertFalse(shared.isReleased());
@@ -82,7 +82,7 @@ class AccessorsTest {
 
   /** A consumer that kept the function pointer calls it again. */
   @Test
-  void aSecondReleaseByCDoesNothing() {
+  void secondReleaseFromCIsIgnored() {
     long struct = Native.C.allocate(Kind.ARRAY.size);
     new ArrayBuilder(0).build(null).moveTo(struct);
     long release = Native.C.getAddress(struct + Kind.ARRAY.release);
@@ -100,7 +100,7 @@ class AccessorsTest {
 
   /** Simulates a C release during shutdown hooks; the test releases the array at its end. */
   @Test
-  void aReleaseByCDuringShutdownIsCounted() throws ReflectiveOperationException {
+  void releaseFromCDuringShutdownIsCounted() throws ReflectiveOperationException {
     Field shutdown = Exported.class.getDeclaredField("shutdown");
     shutdown.setAccessible(true);
     List<String> closed = new ArrayList<>();
@@ -138,7 +138,7 @@ class AccessorsTest {
   }
 
   @Test
-  void anErrnoValueIsPositive() {
+  void errnoIsAlwaysPositive() {
     for (int errno : new int[] {1, 2, 28, Integer.MAX_VALUE}) {
       assertEquals(errno, new FletchingException(errno, "text").errno());
       assertEquals("errno " + errno, new FletchingException(errno, null).getMessage());
@@ -154,7 +154,7 @@ class AccessorsTest {
   }
 
   @Test
-  void aSchemaThatWasMovedOutIsNotCopied() {
+  void toBuilderRejectsMovedOutSchema() {
     Schema schema = new SchemaBuilder("+s").child(new SchemaBuilder("i")).build();
     assertEquals("Schema[live]", schema.toString());
     SchemaView view = schema.view();
@@ -169,7 +169,7 @@ class AccessorsTest {
   }
 
   @Test
-  void aVulkanContextIsForEventsOfVulkan() {
+  void vulkanContextRejectsOtherDevices() {
     VulkanContext context = VulkanContext.of(1, 0).onQueue(2, 3, 4);
     try (DeviceArray ready = new ArrayBuilder(0).buildOn(DeviceType.VULKAN, 0, 0, null)) {
       assertTrue(ready.isReady(context));
@@ -197,7 +197,7 @@ class AccessorsTest {
   }
 
   @Test
-  void aStreamIsOfOneRuntime() {
+  void streamRejectsOtherRuntime() {
     DeviceStream cuda = DeviceStream.of(DeviceType.CUDA, 0x10);
     assertEquals("stream 0x10 of cuda", cuda.toString());
     assertEquals(OnCapture.REFUSE, cuda.onCapture());
@@ -223,7 +223,7 @@ class AccessorsTest {
 
   /** The setter throws at once, not later on another thread. */
   @Test
-  void nullIsRefusedWhereItIsSet() {
+  void settersRejectNull() {
     DeviceStream stream = DeviceStream.of(DeviceType.CUDA, 1);
     try (AsyncDeviceStream async = new AsyncDeviceStream();
         DeviceArrayStream batches =
@@ -244,7 +244,7 @@ class AccessorsTest {
   }
 
   @Test
-  void pendingReleasesAreAText() {
+  void pendingReleasesToStringListsCounts() {
     PendingReleases releases = new PendingReleases(3, 1, 2, 4, 5, "lost");
     assertEquals("pending 3, refused 1, leaked 4: lost", releases.toString());
     assertEquals(
@@ -259,7 +259,7 @@ class AccessorsTest {
 
   /** Such a pool reports a parallelism of 1. */
   @Test
-  void aCommonPoolWithoutThreadsIsNotUsed() {
+  void commonPoolWithoutThreadsIsNotUsed() {
     String option = "-Djava.util.concurrent.ForkJoinPool.common.parallelism=";
     for (int parallelism = 0; parallelism < 3; parallelism++) {
       String output = Child.runMain(NoPool.class, option + parallelism);
@@ -268,7 +268,7 @@ class AccessorsTest {
   }
 
   @Test
-  void anEmptyStreamIsSent() {
+  void sendEmptyStreamCompletes() {
     assertEquals(
         List.of(0L),
         sent(

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 /** The callbacks, windows, errors and metadata of an application that consumes a stream. */
 class AsyncApplicationTest extends AsyncConsumerTest {
   @Test
-  void theApplicationMayCloseOrRefuseTheSchema() {
+  void onSchemaMayCloseOrRejectSchema() {
     Map<Consumer<Schema>, String> checks =
         Map.of(
             Schema::close,
@@ -53,7 +53,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theApplicationMayRefuseATask() {
+  void onTaskMayRejectTask() {
     create(
         new AsyncDeviceStream()
             .onTask(
@@ -88,7 +88,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theSchemaOutlivesItsStream() {
+  void schemaOutlivesStream() {
     open(1);
     peer.fail(5, null);
     release();
@@ -115,7 +115,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void metadataOfTheStreamIsReadWithTheSchema() {
+  void streamMetadataIsReadWithSchema() {
     for (byte[] bytes :
         List.of(Metadata.EMPTY.with("key", "value").encode(), new byte[] {-1, -1, -1, -1})) {
       create(1);
@@ -174,7 +174,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void batchesArriveWithTheirMetadata() {
+  void batchesArriveWithMetadata() {
     List<String> seen = createBatches(3);
     assertEquals(0, peer.schema());
     byte[] metadata = Metadata.EMPTY.with("key", "value").encode();
@@ -190,7 +190,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void batchesHaveOneSubscriberWithTheStream() {
+  void batchesAndStreamShareOneSubscriber() {
     createBatches(0);
     AsyncRows second = new AsyncRows(0, 0);
     stream.subscribe(second);
@@ -199,7 +199,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theDemandSaturatesAtTheLargestValue() {
+  void demandSaturatesAtLongMaxValue() {
     create(Long.MAX_VALUE);
     rows.subscription.request(1);
     peer.schema();
@@ -211,7 +211,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aWindowIsRequestedAgainBeforeTheExtraction() {
+  void windowIsRequestedBeforeExtraction() {
     List<String> expected =
         List.of(
             "request 1, request 1, extract 1, request 1, extract 2, request 1, extract 3",
@@ -239,7 +239,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void anExtractionThatFailsEndsTheStream() {
+  void failedExtractionEndsStream() {
     open(3);
     peer.task(1, rowsOf(1), 71);
     assertFailed(71, "extract_data: failed without a message");
@@ -250,7 +250,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aWrongBatchCancelsTheStream() {
+  void batchOnOtherDeviceCancelsStream() {
     open(3);
     live.incrementAndGet();
     peer.task(1, rowsOf(1, DeviceType.CUDA, live), 0);
@@ -272,7 +272,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aWarningNamesItsRuleAndMayFailTheStream() {
+  void warningNamesRuleAndMayFailStream() {
     List<String> warnings = new ArrayList<>();
     for (boolean strict : new boolean[] {false, true}) {
       create(

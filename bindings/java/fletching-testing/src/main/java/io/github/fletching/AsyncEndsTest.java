@@ -27,7 +27,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aCancelAfterTheEndDropsWhatIsNotTaken() {
+  void cancelAfterEndDropsPendingTasks() {
     for (boolean isReleased : new boolean[] {false, true}) {
       AsyncHandler core = queued(3);
       take(core, 1);
@@ -47,7 +47,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void anEndThatWasReachedStays() {
+  void cancelAfterReachedEndKeepsOutcome() {
     AsyncHandler core = queued(1);
     core.request(1);
     take(core, 1);
@@ -65,7 +65,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theOutcomeOfACancelIsKnownWhileBatchesAreDropped() {
+  void cancelSetsOutcomeBeforeDrops() {
     List<String> seen = new ArrayList<>();
     AsyncHandler core = queued(2);
     peer.inside.set(() -> seen.add(core.outcome().getMessage()));
@@ -76,7 +76,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theReleaseExtractsInOrder() {
+  void releaseExtractsInOrder() {
     List<Object> seen = new ArrayList<>();
     AsyncHandler core = queued(2);
     peer.end();
@@ -100,7 +100,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aCancelDuringTheLastExtractionIsTheOutcome() {
+  void cancelDuringLastExtractionIsOutcome() {
     AsyncHandler core = queued(1);
     peer.end();
     peer.inside.set(() -> core.cancel(cancelled()));
@@ -111,7 +111,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void callsBeforeTheSchemaAreRefused() {
+  void handlerRejectsCallsBeforeSchema() {
     create(1);
     assertEquals(22, peer.task(1));
     assertFailed(22, OUT_OF_ORDER);
@@ -152,7 +152,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aCallDuringAnotherOneIsRefused() {
+  void handlerRejectsOverlappingCalls() {
     int[] code = new int[1];
     create(new AsyncDeviceStream().onTask(metadata -> code[0] = peer.end()), 1);
     peer.schema();
@@ -162,7 +162,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theApplicationIsNotCalledAfterItsCancel() {
+  void cancelStopsApplicationCallbacks() {
     List<String> seen = new ArrayList<>();
     for (boolean early : new boolean[] {true, false}) {
       create(
@@ -183,7 +183,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aRequestAfterTheCancelCountsNothing() {
+  void requestAfterCancelIsIgnored() {
     AsyncHandler core = queued(1);
     core.cancel(cancelled());
     core.request(5);
@@ -193,7 +193,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void moreIsRequestedOnlyWithABatch() {
+  void takeRequestsOnlyWithBatch() {
     AsyncHandler core = queued(2);
     core.take(5).close();
     assertEquals("request 5, extract 1", peer.calls());
@@ -209,7 +209,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aSecondCloseDoesNothing() {
+  void secondCloseIsIgnored() {
     new AsyncDeviceStream().close(); // a stream without a handler
     open(1);
     long handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
@@ -220,7 +220,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theSchemaOfAForgottenStreamIsReleased() {
+  void schemaAfterCloseIsReleased() {
     AsyncHandler core = new AsyncHandler();
     released = false;
     peer = new AsyncProducerPeer(null, core.expose());
@@ -255,7 +255,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aBatchHasTheShapeOfTheSchema() {
+  void rejectsBatchOfOtherShape() {
     int[] shapes = {0, 1, 3, 4, 5, 7};
     for (int expected : shapes) {
       for (int shape : shapes) {
@@ -268,7 +268,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aBlockThatIsUsedAgainIsZeroed() {
+  void takeBlockZeroesReusedBlock() {
     byte[] bytes = new byte[64];
     List<Long> taken = new ArrayList<>();
     long used = AsyncAbi.takeBlock();
@@ -297,7 +297,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void noLockIsHeldWhileOtherCodeRuns() {
+  void callbacksRunWithoutLock() {
     for (String end : List.of("end", "fail", "wrong", "release", "cancel")) {
       AsyncRows locking =
           new AsyncRows(3, 0) {

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
 /** Failing publishers and executors, and failing allocations. */
 class AsyncExecutorsTest extends AsyncProducerTest {
   @Test
-  void anInterruptOfAMakerIsKept() {
+  void interruptInMakerIsRestored() {
     startEndless(
         AsyncBatch.made(
             () -> {
@@ -47,7 +47,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   // --- Publishers and executors
 
   @Test
-  void aPublisherThatFailsToSubscribeFailsTheStream() {
+  void failedSubscribeFailsStream() {
     AsyncDeviceStreams.send(
         AsyncRows.schema(),
         DeviceType.CPU,
@@ -61,7 +61,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void anExecutorThatRefusesFailsTheStream() throws Exception {
+  void rejectingExecutorFailsStream() throws Exception {
     Throwable thrown =
         assertThrows(
             CompletionException.class,
@@ -82,7 +82,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aStreamEndsAlsoWhenNoExecutorTakesAJob() {
+  void streamEndsWhenAllExecutorsReject() {
     Executor full =
         job -> {
           throw new RejectedExecutionException("full");
@@ -98,7 +98,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   /** ThreadPoolExecutor.DiscardPolicy and shutdownNow drop jobs like this. */
   @Test
   @Timeout(60)
-  void executorThatDropsJobFailsTheStream() {
+  void executorDroppingJobFailsStream() {
     sending =
         new AsyncSending<>(peer.handler, DeviceType.CPU, metadata, job -> {}, Function.identity());
     sending.spare = Runnable::run;
@@ -112,7 +112,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void anExecutorWithoutAThreadFailsTheStreamAndMayKeepTheJob() {
+  void executorWithoutThreadFailsStreamAndMayKeepJob() {
     boolean[] hasThreads = {true};
     Executor executor =
         job -> {
@@ -141,7 +141,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
 
   @Test
   @OnCopy
-  void sendWithoutMemoryForAJobFailsTheStream() {
+  void sendWithoutMemoryForJobFailsStream() {
     makePeer();
     Copy.without(AsyncSending.class.getName() + "$Turn", () -> send(AsyncRows.schema()));
     assertEquals("error 12 java.lang.OutOfMemoryError: no room, release", peer.calls());
@@ -150,7 +150,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void onNextWithoutMemoryForTheQueueReleasesTheBatch() throws ReflectiveOperationException {
+  void onNextWithoutMemoryForQueueReleasesBatch() throws ReflectiveOperationException {
     startEndless();
     Field queue = AsyncSending.class.getDeclaredField("queue");
     queue.setAccessible(true);
@@ -170,7 +170,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void onNextWithoutMemoryForTheBatchReleasesTheArray() {
+  void onNextWithoutMemoryForBatchReleasesArray() {
     AsyncSending<DeviceArray> arrays =
         new AsyncSending<>(
             peer.handler,
@@ -189,7 +189,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
 
   @Test
   @OnCopy
-  void sendWithoutMemoryForAFunctionLeaksNothing() {
+  void sendWithoutMemoryForStubDoesNotLeak() {
     makePeer();
     metadata = Metadata.EMPTY.with("key", "value");
     int[] live = new int[2];
@@ -209,7 +209,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void nothingOfASendIsNull() {
+  void sendRejectsNullArguments() {
     int before = Handles.count();
     Schema schema = AsyncRows.schema();
     Iterator<DeviceArray> none = List.<DeviceArray>of().iterator();
@@ -228,7 +228,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aSecondSubscriptionIsCancelled() {
+  void secondSubscriptionIsCancelled() {
     startEndless();
     AsyncItems other = new AsyncItems(List.of(live.batch(1)));
     other.subscribe(sending);
@@ -242,7 +242,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  void anErrorIsNeverSeenAsTheEnd() {
+  void errorIsNotReportedAsEnd() {
     startEndless();
     sending.onError(disk());
     assertEquals("error 71 disk, release", peer.run().calls());

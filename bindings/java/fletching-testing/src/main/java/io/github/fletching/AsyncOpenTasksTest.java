@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 /** Open tasks: sent by our producer, with data that is not extracted yet. */
 class AsyncOpenTasksTest extends AsyncProducerTest {
   @Test
-  void aTaskThatIsExtractedAndRefusedCountsOnce() {
+  void extractedAndRejectedTaskCountsOnce() {
     startEndless(live.batch(1), live.batch(2));
     peer.request(1);
     assertEquals("task", peer.run().calls());

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 /** The stream as a {@code Flow.Publisher}. */
 class AsyncPublisherTest extends AsyncConsumerTest {
   @Test
-  void aLateSubscriberReceivesEverything() {
+  void lateSubscriberReceivesAllBatches() {
     create(new AsyncDeviceStream(2), 0);
     finish();
     released = false;
@@ -34,7 +34,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aWindowRequestsAsManyAsWereTaken() {
+  void windowRequestsAsManyAsTaken() {
     stream = new AsyncDeviceStream(4);
     peer = new AsyncProducerPeer(stream);
     peer.schema();
@@ -52,7 +52,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aSecondSubscriberIsRefused() {
+  void subscribeRejectsSecondSubscriber() {
     open(1);
     AsyncRows second = new AsyncRows(1, 0);
     stream.subscribe(second);
@@ -72,7 +72,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aSubscriberThatThrowsCancels() {
+  void throwingSubscriberCancels() {
     Flow.Subscriber<DeviceArray> odd =
         new AsyncRows(3, 0) {
           @Override
@@ -99,7 +99,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theSchemaArrivesBeforeTheFirstBatch() {
+  void schemaArrivesBeforeFirstBatch() {
     create(1);
     List<String> seen = new ArrayList<>();
     stream
@@ -115,7 +115,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aForgottenStreamWithoutASubscriberIsCancelledAndCounted() throws Exception {
+  void unreachableStreamWithoutSubscriberIsCancelledAndCounted() throws Exception {
     long before = Owner.leaks();
     CapturedLog log = new CapturedLog();
     try {
@@ -138,7 +138,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aForgottenStreamWithASubscriberIsReadToItsEnd() throws Exception {
+  void unreachableStreamWithSubscriberIsReadToEnd() throws Exception {
     long before = Owner.leaks();
     create(1);
     WeakReference<AsyncDeviceStream> weak = new WeakReference<>(stream);
@@ -188,13 +188,13 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aMisuseIsFollowedByItsErrorAlone() {
+  void invalidRequestIsFollowedOnlyByError() {
     subscribe(subscription -> subscription.request(-1));
     assertRows(1, -1000);
   }
 
   @Test
-  void aCancelIsFollowedByNoSignal() {
+  void cancelIsFollowedByNoSignal() {
     subscribe(Flow.Subscription::cancel);
     assertRows(1);
     rows.subscription.request(-1);
@@ -203,7 +203,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aWindowThatIsNotPositiveIsNone() {
+  void nonpositiveWindowIsIgnored() {
     for (int window : new int[] {0, -1}) {
       create(new AsyncDeviceStream(window), 2);
       peer.schema();
@@ -214,7 +214,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
   }
 
   @Test
-  void onlyAStreamThatIsNotClosedLeaks() {
+  void onlyUnclosedStreamCountsAsLeak() {
     for (boolean isClosed : new boolean[] {true, false}) {
       AsyncHandler core = new AsyncHandler();
       AsyncSubscription subscription = new AsyncSubscription(core, 0);

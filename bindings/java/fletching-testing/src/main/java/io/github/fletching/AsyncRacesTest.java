@@ -52,7 +52,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void anErrorIsNeverSeenAsTheEnd() {
+  void errorIsNotReportedAsEnd() {
     for (int run = 0; run < RUNS; run++) {
       openQueued(1);
       CompletableFuture<Void> subscribed = start(() -> stream.subscribe(rows));
@@ -65,7 +65,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void nothingIsLostWhenReleaseFollowsTheEnd() {
+  void releaseAfterEndLosesNoBatch() {
     for (int run = 0; run < RUNS; run++) {
       openQueued(9);
       CompletableFuture<Void> subscribed = start(() -> stream.subscribe(rows));
@@ -78,7 +78,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aReleaseFailsTheSubscriberAndTheSchema() {
+  void releaseFailsSubscriberAndSchema() {
     for (int run = 0; run < RUNS; run++) {
       finish();
       released = false;
@@ -94,7 +94,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aCancelAtAnyTimeLosesNoTask() {
+  void concurrentCancelLosesNoTask() {
     for (int run = 0; run < RUNS; run++) {
       openQueued(3);
       CompletableFuture<Void> closed =
@@ -111,7 +111,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aCancelDuringTheReleaseDropsWhatIsKept() {
+  void cancelDuringReleaseDropsPendingTasks() {
     AsyncHandler core = queued(3);
     peer.end();
     peer.inside.set(() -> core.cancel(new IllegalStateException("cancelled")));
@@ -123,7 +123,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aStreamHasNotEndedWhileReleaseExtracts() {
+  void outcomeIsUnsetWhileReleaseExtracts() {
     AsyncHandler core = queued(1);
     peer.end();
     List<Object> seen = new ArrayList<>();
@@ -164,7 +164,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void releaseWaitsForCallsOfOtherThreads() {
+  void releaseWaitsForOtherThreads() {
     releaseDuring("request 1", core -> core.request(1));
     releaseDuring("cancel", core -> core.cancel(new IllegalStateException()));
     releaseDuring("extract 1", core -> take(core, 1));
@@ -172,7 +172,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void releaseExtractsNothingWhileARequestRuns() {
+  void releaseDoesNotExtractDuringRequest() {
     AsyncHandler core = queued(1);
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch mayGoOn = new CountDownLatch(1);
@@ -199,7 +199,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
 
   /** A producer that breaks the protocol calls release from inside a call to it. */
   @Test
-  void releaseMayBeCalledInsideACall() {
+  void releaseInsideCallIsAllowed() {
     List<Consumer<AsyncHandler>> actions =
         List.of(
             core -> core.request(1),
@@ -229,7 +229,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
 
   /** Calls release from a request that is made during an extraction. */
   @Test
-  void releaseMayBeCalledInsideTwoCalls() {
+  void releaseInsideNestedCallIsAllowed() {
     AsyncHandler core = queued(1);
     peer.inside.set(
         () -> {
@@ -248,7 +248,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aStreamMayEndDuringTheRequest() {
+  void streamMayEndDuringRequest() {
     openQueued(1);
     peer.inside.set(() -> peer.fail(71, null));
     stream.subscribe(rows);
@@ -265,7 +265,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
   }
 
   @Test
-  void theHandlerIsReleasedOnceAfterEveryExtraction() {
+  void handlerIsReleasedOnceAfterAllExtractions() {
     for (int run = 0; run < RUNS; run++) {
       AsyncConsumerPeer consumer = new AsyncConsumerPeer();
       LinkedBlockingQueue<Long> arrived = new LinkedBlockingQueue<>();
@@ -304,7 +304,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
 
   /** A subscriber that cancels while a batch is extracted must not get that batch. */
   @Test
-  void aCancelDuringTheExtractionClosesTheBatch() {
+  void cancelDuringExtractionClosesBatch() {
     openQueued(1);
     AsyncRows late = rows;
     Runnable inExtraction = () -> late.subscription.cancel();

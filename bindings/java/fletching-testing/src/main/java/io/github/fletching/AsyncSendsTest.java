@@ -70,7 +70,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aSchemaThatIsNotSentIsReleased() {
+  void unsentSchemaIsReleased() {
     create();
     peer.cancel();
     sending.open(liveSchema());
@@ -85,7 +85,7 @@ class AsyncSendsTest extends AsyncProducerTest {
 
   /** The caller may close its schema after the call, for example with try-with-resources. */
   @Test
-  void theSchemaIsMovedInBeforeItIsSent() {
+  void openMovesSchemaBeforeSending() {
     create();
     Schema schema = liveSchema();
     sending.open(schema);
@@ -97,7 +97,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void thePublisherIsAskedForWhatIsRequested() {
+  void publisherReceivesRequestedDemand() {
     Recorded upstream = new Recorded("none");
     open();
     peer.request(3);
@@ -121,7 +121,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aPublisherThatThrowsFailsTheStream() {
+  void throwingPublisherFailsStream() {
     Recorded upstream = new Recorded("request");
     open();
     sending.onSubscribe(upstream);
@@ -140,7 +140,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aPublisherThatComesAfterTheCancelIsCancelled() {
+  void publisherAfterCancelIsCancelled() {
     Recorded upstream = new Recorded("none");
     open();
     peer.cancel();
@@ -152,7 +152,7 @@ class AsyncSendsTest extends AsyncProducerTest {
 
   /** The interrupt flag is restored only for an InterruptedException that this thread threw. */
   @Test
-  void anInterruptThatThePublisherReportsIsNotOneOfItsThread() {
+  void reportedInterruptDoesNotInterruptThread() {
     open();
     sending.onError(new InterruptedException("slow"));
     assertFalse(Thread.interrupted());
@@ -166,7 +166,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void theFirstFailureIsSent() {
+  void firstFailureIsSent() {
     open();
     sending.onError(disk());
     peer.request(0);
@@ -179,7 +179,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void anIteratorIsReadOneAhead() {
+  void iteratorIsReadOneAhead() {
     int[] read = {0};
     create();
     sending.iterator =
@@ -202,7 +202,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void anIteratorIsClosedBeforeTheConsumerKnowsTheEnd() {
+  void iteratorIsClosedBeforeEndIsSent() {
     for (String end : List.of("end", "error 71 disk", "release")) {
       boolean[] isClosed = {false};
       peer.inside =
@@ -257,7 +257,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aThrownErrorHasCodeAndText() {
+  void thrownErrorHasCodeAndText() {
     Map<Throwable, String> texts =
         Map.of(
             new FletchingException(-5, "odd"), "5 odd",
@@ -270,7 +270,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aBatchThatCannotBeMadeFailsTheStream() {
+  void failedBatchMakerFailsStream() {
     Map<AsyncBatch, String> texts =
         Map.of(
             lost(new FletchingException(-7, "odd")), "5 odd",
@@ -304,7 +304,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aRefusalOfTheConsumerIsTheResult() {
+  void consumerRejectionIsResult() {
     for (int code : new int[] {12, -3}) {
       start(live.batch(1), live.batch(2));
       peer.refuses = "task";
@@ -318,7 +318,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aPublisherThatSendsTooMuchIsHeldBack() {
+  void excessBatchesWaitForDemand() {
     startEndless();
     assertEquals(0, peer.jobs.size()); // an idle stream has no job
     for (int row = 1; row <= 3; row++) {
@@ -329,7 +329,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aTaskThatWasExtractedHasNoPrivateData() {
+  void extractedTaskHasNoPrivateData() {
     startEndless(live.batch(1), live.batch(2));
     peer.request(2);
     peer.run();
@@ -341,7 +341,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void nothingIsSentWithAClosedSchema() {
+  void sendRejectsClosedSchema() {
     Schema closed = AsyncRows.schema();
     closed.close();
     Flow.Publisher<DeviceArray> arrays = subscriber -> subscriber.onComplete();
@@ -378,7 +378,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void sendRefusesWhatCannotBeSent() {
+  void sendRejectsInvalidArguments() {
     assertNotSent(
         "producer: device_type: 0: expected the device type of the batches (rule"
             + " async-producer.device-type-set)",
@@ -403,7 +403,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   }
 
   @Test
-  void aBatchAfterTheEndOfTheStreamIsClosed() {
+  void batchAfterEndIsClosed() {
     startEndless();
     sending.onError(disk());
     sending.onNext(AsyncBatch.of(live.batch(1)));

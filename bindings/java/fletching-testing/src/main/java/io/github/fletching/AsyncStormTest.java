@@ -220,7 +220,7 @@ class AsyncStormTest {
   }
 
   @Test
-  void manyStreams() throws Exception {
+  void manyStreamsEndWithoutLeak() throws Exception {
     String text = System.getenv("FLETCHING_ASYNC_STREAMS");
     int count = text == null ? 1000 : Integer.parseInt(text);
     int handles = Handles.count();

@@ -188,17 +188,17 @@ class AsyncTckTest {
   }
 
   @Test
-  void publisher() {
+  void publisherPassesTck() {
     verify(Publisher.class, 25, 13);
   }
 
   @Test
-  void publisherWithAWindow() {
+  void publisherWithWindowPassesTck() {
     verify(WindowPublisher.class, 25, 13);
   }
 
   @Test
-  void sender() {
+  void senderPassesTck() {
     verify(Sender.class, 11, 15);
   }
 }

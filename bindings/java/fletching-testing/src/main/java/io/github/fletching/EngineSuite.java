@@ -54,7 +54,7 @@ public abstract class EngineSuite {
   }
 
   @Test
-  void aCallbackThatThrowsReturnsItsFailure() {
+  void throwingCallbackReturnsFailureValue() {
     long stub =
         C.stub(
             "name",
@@ -74,7 +74,7 @@ public abstract class EngineSuite {
 
   /** Reading address 0 would crash the process. */
   @Test
-  void callbackRefusesNull() {
+  void callbackRejectsNull() {
     try (ArrayStream stream = ArrayStream.of(new SchemaBuilder("n").build(), emptyIterator());
         AsyncDeviceStream async = new AsyncDeviceStream()) {
       long handler = async.handlerAddress();
@@ -106,13 +106,13 @@ public abstract class EngineSuite {
   }
 
   @Test
-  void thePlatformHasItsClass() {
+  void targetMatchesPlatform() {
     assertEquals(8, C.pointerSize());
     assertEquals(LayoutClass.of(8, 8), C.target());
   }
 
   @Test
-  void memoryIsReadAsItWasWritten() {
+  void readReturnsWrittenValues() {
     long memory = C.allocate(64);
     assertEquals(0, C.getLong(memory));
     C.putLong(memory, 0x1122334455667788L);
@@ -133,7 +133,7 @@ public abstract class EngineSuite {
   }
 
   @Test
-  void memoryIsZeroedAlsoWhenItIsUsedAgain() {
+  void allocateZeroesReusedMemory() {
     byte[] ones = new byte[64];
     Arrays.fill(ones, (byte) -1);
     long used = C.allocate(64);
@@ -151,7 +151,7 @@ public abstract class EngineSuite {
 
   /** A block of this size is mapped separately. Another thread may map the same addresses again. */
   @Test
-  void memoryThatIsFreedIsUnmapped() throws IOException {
+  void freeUnmapsLargeBlock() throws IOException {
     boolean isMapped = true;
     for (int attempt = 0; isMapped && attempt < 3; attempt++) {
       long block = C.allocate(33L << 20);
@@ -175,7 +175,7 @@ public abstract class EngineSuite {
   }
 
   @Test
-  void aCallHasUpToSixteenArguments() {
+  void callPassesSixteenArguments() {
     long text = C.allocate(512);
     long format = Native.newText("%ld ".repeat(13));
     long[] arguments = new long[16];
@@ -196,7 +196,7 @@ public abstract class EngineSuite {
   }
 
   @Test
-  void aSymbolIsOfItsLibrary() {
+  void symbolSearchesOnlyItsLibrary() {
     long standard = C.load("libc.so.6"); // by name
     assertEquals(C.symbol(0, "malloc"), C.symbol(standard, "malloc"));
     long oracle = C.load(libraryOf("oracle"));
@@ -206,7 +206,7 @@ public abstract class EngineSuite {
   }
 
   @Test
-  void symbolsOfLibraries() {
+  void missingLibraryOrSymbolIsZero() {
     assertNotEquals(0, C.symbol(0, "malloc"));
     assertEquals(0, C.symbol(0, "fletching_has_no_such_symbol"));
     assertEquals(0, C.load("/no/such/library.so"));
@@ -222,7 +222,7 @@ public abstract class EngineSuite {
   }
 
   @Test
-  void aLibraryIsSearchedByEachName() {
+  void libraryTriesEachName() {
     Library library = library("/no/such/library.so", libraryOf("oracle"));
     Symbol number = library.symbol("FletchingOracleAlign", "laa");
     Symbol missing = library.symbol("fletching_has_no_such_symbol", "l");
@@ -261,7 +261,7 @@ public abstract class EngineSuite {
 
   /** C text as an error message shows it. */
   @Test
-  void aTextIsPrintedAndCut() {
+  void printableEscapesAndTruncates() {
     assertEquals("", Native.printable(0));
     byte[] mixed = "a\u00e9\t\n\u0007\u007fb".getBytes(StandardCharsets.UTF_8);
     assertEquals("a\u00e9\t\n\\x07\\x7fb", printable(mixed));

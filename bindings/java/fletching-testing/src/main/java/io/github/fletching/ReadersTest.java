@@ -62,7 +62,7 @@ class ReadersTest {
 
   /** The allocation of the new owner fails. */
   @Test
-  void shareWithoutAnOwnerKeepsTheArray() {
+  void failedShareKeepsArray() {
     try (Array array = built()) {
       assertThrows(
           InternalError.class,
@@ -80,7 +80,7 @@ class ReadersTest {
 
   @ParameterizedTest
   @MethodSource("changes")
-  void changeWaitsForTheReadOfAnotherThread(Change change) throws Exception {
+  void changeWaitsForRead(Change change) throws Exception {
     AtomicBoolean done = new AtomicBoolean();
     try (Array array = built()) {
       Thread other =
@@ -115,7 +115,7 @@ class ReadersTest {
   }
 
   @Test
-  void readWaitsForTheChangeOfAnotherThread() throws Exception {
+  void readWaitsForChange() throws Exception {
     try (Array array = built()) {
       array.beginChange("test");
       AtomicInteger length = new AtomicInteger();
@@ -162,7 +162,7 @@ class ReadersTest {
 
   /** Each read returns the values from before the close, or throws. */
   @Test
-  void readsDuringCloseAreRightOrThrow() throws Exception {
+  void readDuringCloseReturnsValueOrThrows() throws Exception {
     ArrayBuilder table = new ArrayBuilder(7).buffers(0L);
     SchemaBuilder type = new SchemaBuilder("+s");
     for (int i = 0; i < COLUMNS; i++) {
@@ -206,7 +206,7 @@ class ReadersTest {
 
   /** While another thread takes and releases a child, a read sees the child or an empty slot. */
   @Test
-  void readsDuringTakeChildAreRightOrEmpty() throws Exception {
+  void readDuringTakeChildReturnsChildOrEmpty() throws Exception {
     ArrayBuilder table = new ArrayBuilder(7);
     for (int i = 0; i < 64; i++) {
       table.child(new ArrayBuilder(7).child(new ArrayBuilder(7)));
@@ -235,7 +235,7 @@ class ReadersTest {
 
   /** Views of a share can be created until the share is closed. */
   @Test
-  void viewsDuringCloseOfAShareAreRightOrThrow() throws Exception {
+  void viewDuringShareCloseSucceedsOrThrows() throws Exception {
     ArrayBuilder table = new ArrayBuilder(7);
     for (int i = 0; i < 64; i++) {
       table.child(new ArrayBuilder(7));

@@ -29,7 +29,7 @@ class ReaperFailuresTest {
   // --- Failing queries
 
   @Test
-  void aRefusalIsAskedForEverMoreRarely() {
+  void failedQueryBacksOff() {
     StringBuilder asked = new StringBuilder(); // queries of the reaper thread
     List<Long> refused = new CopyOnWriteArrayList<>();
     AtomicInteger refusals = new AtomicInteger();
@@ -75,7 +75,7 @@ class ReaperFailuresTest {
   }
 
   @Test
-  void anArrayThatWasHandedOverIsNotAskedForAgain() {
+  void handedOverArrayIsNotQueriedAgain() {
     AtomicInteger asked = new AtomicInteger();
     Deferred[] both = {null, null};
     together(
@@ -97,7 +97,7 @@ class ReaperFailuresTest {
   }
 
   @Test
-  void withoutAThreadTheAskingOneReleases() throws ReflectiveOperationException {
+  void queryThreadReleasesWithoutReleaseThread() throws ReflectiveOperationException {
     Field instance = Reaper.class.getDeclaredField("INSTANCE");
     Field releases = Reaper.class.getDeclaredField("releases");
     instance.setAccessible(true);
@@ -118,7 +118,7 @@ class ReaperFailuresTest {
   }
 
   @Test
-  void aThreadThatFindsNoMemoryGoesOn() throws ReflectiveOperationException {
+  void queryThreadSurvivesOutOfMemory() throws ReflectiveOperationException {
     assertEquals("no room, released", NoMemory.report());
   }
 
@@ -126,7 +126,7 @@ class ReaperFailuresTest {
 
   /** The thread still calls the runtime after the callback, to leave the context. */
   @Test
-  void shutdownDuringReleaseIsRefused() {
+  void shutdownDuringReleaseThrows() {
     CountDownLatch released = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
     Vendor leaving =
@@ -148,7 +148,7 @@ class ReaperFailuresTest {
   // --- Failures
 
   @Test
-  void aReleaseThatFailsIsLogged() {
+  void failedReleaseIsLogged() {
     CapturedLog log = new CapturedLog();
     try {
       DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, null);

@@ -30,7 +30,7 @@ class ReaperTest {
   private static final long LONGEST_PAUSE = 20_000_000;
 
   @Test
-  void oneThreadAsksForAll() {
+  void oneThreadQueriesAllArrays() {
     Set<Thread> before = Thread.getAllStackTraces().keySet();
     CountDownLatch go = new CountDownLatch(1);
     BooleanSupplier whenOpen = () -> go.getCount() == 0;
@@ -56,7 +56,7 @@ class ReaperTest {
 
   /** The thread lingers, so that consecutive arrays share one thread. */
   @Test
-  void theThreadLingers() throws InterruptedException {
+  void threadLingers() throws InterruptedException {
     Deferred last = new Deferred(() -> true);
     last.await();
     Deferred next;
@@ -70,7 +70,7 @@ class ReaperTest {
   }
 
   @Test
-  void aPendingEventIsAskedForEverMoreRarely() {
+  void pendingEventQueryBacksOff() {
     List<Long> times = new CopyOnWriteArrayList<>();
     Deferred pending =
         new Deferred(
@@ -89,7 +89,7 @@ class ReaperTest {
 
   /** Queries take at most a fiftieth of the time, unless a single query is very slow. */
   @Test
-  void aSlowQueryIsRare() {
+  void slowQueryRunsRarely() {
     List<Long> ends = new CopyOnWriteArrayList<>();
     Deferred pending =
         new Deferred(
@@ -111,7 +111,7 @@ class ReaperTest {
 
   /** A new array is queried at once; older ones only when they are due. */
   @Test
-  void aNewArrayOvertakes() {
+  void newArrayIsQueriedFirst() {
     CountDownLatch go = new CountDownLatch(1);
     Deferred slow =
         new Deferred(
@@ -144,7 +144,7 @@ class ReaperTest {
   private static final long SOON = 15_000_000;
 
   @Test
-  void afterANewArrayAllAreAskedForSoon() {
+  void newArrayShortensPauses() {
     CountDownLatch end = new CountDownLatch(1);
     AtomicLong lastEnd = new AtomicLong();
     Deferred slow = // a pause of 50 ms follows each query
@@ -176,7 +176,7 @@ class ReaperTest {
    * thread takes time, and a rest follows.
    */
   @Test
-  void afterAReleaseTheOthersAreAskedForSoon() {
+  void releaseShortensPauses() {
     CountDownLatch end = new CountDownLatch(1);
     List<Long> times = new CopyOnWriteArrayList<>();
     Deferred pending =

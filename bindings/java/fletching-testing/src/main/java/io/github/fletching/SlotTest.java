@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 @OnCopy
 class SlotTest {
   @Test
-  void memoryThatIsFreedIsNotCountedTwice() {
+  void freedSlotIsNotCountedTwice() {
     List<Schema> many = new ArrayList<>();
     for (int i = 0; i < 2000; i++) { // more than the number kept for reuse
       many.add(new SchemaBuilder("i").build());

@@ -164,7 +164,7 @@ class StressTest {
 
   /** A C thread and a Java thread release the children of one array, which share a block. */
   @Test
-  void blockIsFreedByTheLastChild() throws Exception {
+  void lastChildFreesBlock() throws Exception {
     int columns = 16 * MANY;
     List<Array> children = new ArrayList<>();
     List<Long> exported = new ArrayList<>();
@@ -196,7 +196,7 @@ class StressTest {
 
   /** C threads release the views of one share. */
   @Test
-  void shareIsReleasedByTheLastView() throws Exception {
+  void lastViewReleasesShare() throws Exception {
     List<Long> views = new ArrayList<>();
     race(
         ROUNDS,
@@ -218,7 +218,7 @@ class StressTest {
 
   /** Arguments and results are separate for each thread. */
   @Test
-  void callsOfSeveralThreadsAreIndependent() throws Exception {
+  void concurrentCallsAreIndependent() throws Exception {
     long abs = C.symbol(0, "labs");
     race(
         20,
@@ -234,7 +234,7 @@ class StressTest {
 
   /** Consumer threads extract the tasks of one stream, which is released after the last task. */
   @Test
-  void streamIsReleasedAfterTheLastTask() throws Exception {
+  void lastTaskReleasesStream() throws Exception {
     AsyncConsumerPeer peer = new AsyncConsumerPeer();
     List<AsyncSending<DeviceArray>> streams = new ArrayList<>();
     List<Long> tasks = new ArrayList<>();
@@ -277,7 +277,7 @@ class StressTest {
 
   /** The stream's lock guards the count of open tasks. */
   @Test
-  void taskIsClosedWithTheLock() throws Exception {
+  void taskCloseHoldsLock() throws Exception {
     try (AsyncConsumerPeer peer = new AsyncConsumerPeer()) {
       AsyncSending<DeviceArray> sending =
           new AsyncSending<>(peer.handler, DeviceType.CPU, Metadata.EMPTY, peer, AsyncBatch::of);
@@ -301,7 +301,7 @@ class StressTest {
 
   /** The array of a running wait is not collected, even without any other reference. */
   @Test
-  void waiterKeepsTheArrayUntilItReturns() {
+  void waiterKeepsArrayUntilReturn() {
     int[] calls = {0};
     boolean[] warm = {false};
     Waiter waiter =

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 @OnCopy
 class TensorAllocationTest {
   @Test
-  void roomIsThereBeforeTheTensor() {
+  void memoryIsReservedBeforeTensor() {
     AtomicInteger made = new AtomicInteger();
     long table = C.allocate(Offsets.DL_PACK_EXCHANGE_API.size(C.target()));
     C.putInt(

@@ -36,7 +36,7 @@ class BomTest {
 
   /** Importing the BOM must not set versions of other projects. */
   @Test
-  void bomManagesTheArtifactsAlone() throws Exception {
+  void bomManagesOnlyPublishedArtifacts() throws Exception {
     Element bom = read("fletching-bom/pom.xml");
     Element parent = read("pom.xml");
     assertEquals(List.of(), texts(bom, "parent"));

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class DataTypeCodeTest {
   @Test
-  void aKnownNumberHasItsNames() {
+  void ofKnownValueHasNames() {
     assertSame(DataTypeCode.BFLOAT, DataTypeCode.of(4));
     assertEquals("bfloat", DataTypeCode.BFLOAT.toString());
     assertEquals(Optional.of("kDLBfloat"), DataTypeCode.BFLOAT.dlpackName());
@@ -24,7 +24,7 @@ class DataTypeCodeTest {
   }
 
   @Test
-  void anUnknownNumberIsKept() {
+  void ofUnknownValueKeepsValue() {
     DataTypeCode code = DataTypeCode.of(255);
     assertEquals(255, code.value());
     assertFalse(code.isKnown());
@@ -33,13 +33,13 @@ class DataTypeCodeTest {
   }
 
   @Test
-  void numbersOutOfRangeAreRefused() {
+  void ofRejectsValueOutOfRange() {
     assertThrows(IllegalArgumentException.class, () -> DataTypeCode.of(256));
     assertThrows(IllegalArgumentException.class, () -> DataTypeCode.of(-1));
   }
 
   @Test
-  void equalNumbersAreEqual() {
+  void equalsComparesValues() {
     assertEquals(DataTypeCode.of(99), DataTypeCode.of(99));
     assertEquals(DataTypeCode.of(99).hashCode(), DataTypeCode.of(99).hashCode());
     assertNotEquals(DataTypeCode.of(99), DataTypeCode.of(98));

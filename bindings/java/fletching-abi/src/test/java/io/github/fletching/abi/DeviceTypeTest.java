@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 class DeviceTypeTest {
   @Test
-  void aKnownNumberHasItsNames() {
+  void ofKnownValueHasNames() {
     DeviceType type = DeviceType.of(3);
     assertSame(type, DeviceType.of(3));
     assertTrue(type.isKnown());
@@ -27,7 +27,7 @@ class DeviceTypeTest {
   }
 
   @Test
-  void aDeviceThatOnlyDlpackHasIsKnown() {
+  void ofDlpackOnlyDeviceIsKnown() {
     assertEquals("maia", DeviceType.of(17).name());
     assertEquals("trn", DeviceType.of(18).name());
     assertEquals(Optional.empty(), DeviceType.of(18).arrowMacro());
@@ -35,7 +35,7 @@ class DeviceTypeTest {
   }
 
   @Test
-  void anUnknownNumberIsKept() {
+  void ofUnknownValueKeepsValue() {
     for (int value : new int[] {9999, 5, 6, 0, -1, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
       DeviceType type = DeviceType.of(value);
       assertEquals(value, type.value());
@@ -49,14 +49,14 @@ class DeviceTypeTest {
   }
 
   @Test
-  void aReservedNumberIsNamed() {
+  void reservedValueIsNamedUnreleased() {
     assertEquals("unreleased(tpu_host, 20)", DeviceType.of(20).name());
     assertFalse(DeviceType.of(20).isKnown());
     assertEquals("unreleased(bcomplex, 18)", DataTypeCode.of(18).name());
   }
 
   @Test
-  void equalNumbersAreEqual() {
+  void equalsComparesValues() {
     assertEquals(DeviceType.of(9999), DeviceType.of(9999));
     assertEquals(DeviceType.of(9999).hashCode(), DeviceType.of(9999).hashCode());
     assertNotEquals(DeviceType.of(9999), DeviceType.of(9998));

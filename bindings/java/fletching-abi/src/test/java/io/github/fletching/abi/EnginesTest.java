@@ -63,7 +63,7 @@ class EnginesTest {
   }
 
   @Test
-  void theHighestRankThatCanBeOpenedWins() {
+  void openPicksHighestWorkingRank() {
     Fake jna = new Fake("jna", 1, null);
     Fake ffm = new Fake("ffm", 2, null);
     Fake old = new Fake("ffm", 2, new UnsupportedOperationException("Java 17"));
@@ -75,7 +75,7 @@ class EnginesTest {
   }
 
   @Test
-  void theErrorOfDeniedAccessHasItsCauseAndHint() {
+  void deniedAccessErrorHasCauseAndHint() {
     Throwable denied = new IllegalCallerException("Illegal native access");
     Fake ffm = new Fake("ffm", 2, new ExceptionInInitializerError(denied));
     Fake jna = new Fake("jna", 1, new NoClassDefFoundError());
@@ -91,7 +91,7 @@ class EnginesTest {
   }
 
   @Test
-  void aBrokenProviderDoesNotHideTheOthers() {
+  void brokenProviderDoesNotHideOthers() {
     Fake jna = new Fake("jna", 1, null);
     Iterable<EngineProvider> broken =
         () ->
@@ -125,7 +125,7 @@ class EnginesTest {
   }
 
   @Test
-  void theErrorWithoutAnEngineNamesTheReasons() {
+  void noEngineErrorNamesReasons() {
     String hint = "; hint: add fletching-ffm (Java 22 or later) or fletching-jna";
     assertEquals(
         "engine: none available: expected ffm or jna, got no artifact" + hint,

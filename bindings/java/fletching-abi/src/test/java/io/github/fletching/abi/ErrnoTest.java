@@ -13,7 +13,7 @@ import org.junit.jupiter.api.condition.OS;
 class ErrnoTest {
   @Test
   @EnabledOnOs(OS.LINUX)
-  void numbersOfLinux() {
+  void constantsMatchLinux() {
     assertEquals(22, Errno.EINVAL);
     assertEquals(11, Errno.EAGAIN);
     assertEquals(38, Errno.ENOSYS);
@@ -21,13 +21,13 @@ class ErrnoTest {
   }
 
   @Test
-  void nameOfKnownAndUnknownNumbers() {
+  void nameReturnsConstantOrNumber() {
     assertEquals("ECANCELED", Errno.name(Errno.ECANCELED));
     assertEquals("errno 4711", Errno.name(4711));
   }
 
   @Test
-  void numberOfAnException() {
+  void ofMapsExceptionToErrno() {
     assertEquals(Errno.ENOSYS, Errno.of(new UnsupportedOperationException()));
     assertEquals(Errno.ENOMEM, Errno.of(new OutOfMemoryError()));
     assertEquals(Errno.EINVAL, Errno.of(new NumberFormatException("a subclass")));

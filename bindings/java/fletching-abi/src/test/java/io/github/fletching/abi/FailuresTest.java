@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 /** Exceptions in callbacks, errors of accessors, and handles. */
 class FailuresTest {
   @Test
-  void aCallbackThatThrowsReturnsTheFailure() {
+  void throwingCallbackReturnsFailureValue() {
     Guarded guarded =
         new Guarded(
             "name",
@@ -37,13 +37,13 @@ class FailuresTest {
   }
 
   @Test
-  void kindsOfPython() {
+  void kindReturnsPythonExceptionName() {
     assertEquals("MemoryError", Failures.kind(new OutOfMemoryError()));
     assertEquals("RuntimeError", Failures.kind(new StackOverflowError()));
   }
 
   @Test
-  void aNumberFitsItsField() {
+  void unsignedRejectsValueOutOfRange() {
     assertEquals(0, Checks.unsigned(0, 8, "x"));
     assertEquals(255, Checks.unsigned(255, 8, "x"));
     assertEquals(
@@ -61,7 +61,7 @@ class FailuresTest {
   }
 
   @Test
-  void anEntryIsInItsList() {
+  void entryRejectsIndexOutOfRange() {
     Checks.entry("list", 0, 1, false);
     Checks.entry("list", 1, 2, false);
     for (long index : new long[] {-1, 2}) {
@@ -74,7 +74,7 @@ class FailuresTest {
   }
 
   @Test
-  void aHandleIsOfItsType() {
+  void findRejectsOtherType() {
     int before = Handles.count();
     long handle = Handles.add("object");
     assertNotEquals(0, handle);
@@ -109,7 +109,7 @@ class FailuresTest {
 
   /** If two threads take the same object, exactly one gets it. */
   @Test
-  void aHandleIsTakenOnce() throws InterruptedException {
+  void concurrentTakeReturnsObjectOnce() throws InterruptedException {
     for (LongPredicate getter : List.<LongPredicate>of(FailuresTest::takes, FailuresTest::polls)) {
       long[] handles = LongStream.generate(() -> Handles.add("object")).limit(5_000).toArray();
       AtomicInteger arrived = new AtomicInteger();

@@ -32,7 +32,7 @@ class OffsetsTest {
   }
 
   @Test
-  void aStructHasItsNumbersForEachTarget() {
+  void structOffsetsDependOnTarget() {
     StructOffsets struct =
         new StructOffsets("S").size(1, 2, 3).align(4, 5, 6).field("a", 7, 8, 9).field("b", 0, 1, 2);
     assertEquals("S", struct.name());
@@ -47,7 +47,7 @@ class OffsetsTest {
   }
 
   @Test
-  void fieldsBehindAnEmbeddedStructFollowItsSize() {
+  void fieldsAfterEmbeddedStructFollowItsSize() {
     int[] events = {96, 76, 72};
     for (int i = 0; i < TARGETS.length; i++) {
       assertEquals(events[i], Offsets.ARROW_DEVICE_ARRAY.offset(TARGETS[i], "sync_event"));
@@ -55,7 +55,7 @@ class OffsetsTest {
   }
 
   @Test
-  void unknownFieldsAndTargetsAreErrors() {
+  void rejectsUnknownFieldAndTarget() {
     Exception field =
         assertThrows(
             IllegalArgumentException.class,

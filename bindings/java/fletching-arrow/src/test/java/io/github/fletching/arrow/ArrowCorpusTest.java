@@ -56,7 +56,7 @@ class ArrowCorpusTest {
   }
 
   @Test
-  void schemasGetTheirVerdict() {
+  void importFieldMatchesCorpusVerdict() {
     eachGetsItsVerdict(
         Corpus.SCHEMA,
         c ->
@@ -65,7 +65,7 @@ class ArrowCorpusTest {
   }
 
   @Test
-  void arraysGetTheirVerdict() {
+  void importVectorMatchesCorpusVerdict() {
     eachGetsItsVerdict(
         Corpus.ARRAY,
         c ->

@@ -55,7 +55,7 @@ class ArrowDataTest {
 
   @ParameterizedTest
   @MethodSource("types")
-  void everyTypeThereAndBack(Field field) {
+  void everyTypeRoundTrips(Field field) {
     try (FieldVector source = field.createVector(allocator)) {
       Types.fill(source);
       Schema schema = ArrowData.exportField(allocator, field, null);
@@ -69,7 +69,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void theSourceMayBeClosedFirst() {
+  void exportedVectorOutlivesSource() {
     IntVector source = ints(1, 2, 3);
     Schema schema = ArrowData.exportField(allocator, source.getField(), null);
     ArrayOwner array = ArrowData.exportVector(allocator, source, null).toDevice();
@@ -81,7 +81,7 @@ class ArrowDataTest {
 
   /** Imports by address, without this artifact. */
   @Test
-  void structsOfArrowJavaAreImportedByAddress() {
+  void wrapImportsArrowJavaStructs() {
     try (IntVector source = ints(4, 5);
         ArrowArray array = ArrowArray.allocateNew(allocator);
         ArrowSchema schema = ArrowSchema.allocateNew(allocator)) {
@@ -99,7 +99,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void anotherThreadMayRelease() throws InterruptedException {
+  void anotherThreadMayReleaseExport() throws InterruptedException {
     IntVector source = ints(1);
     Array array = ArrowData.exportVector(allocator, source, null);
     source.close();
@@ -109,7 +109,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void dictionaries() {
+  void dictionaryRoundTrips() {
     try (VarCharVector values = new VarCharVector("values", allocator);
         VarCharVector texts = new VarCharVector("texts", allocator);
         CDataDictionaryProvider found = new CDataDictionaryProvider()) {
@@ -130,7 +130,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void batches() {
+  void batchRoundTrips() {
     try (VectorSchemaRoot source = batch(1, 2)) {
       Schema schema = ArrowData.exportSchema(allocator, source.getSchema(), null);
       Array array = ArrowData.exportVectorSchemaRoot(allocator, source, null);
@@ -143,7 +143,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void schemasWithMetadata() {
+  void schemaMetadataRoundTrips() {
     Map<String, String> metadata = Map.of("k", "v");
     var source = new org.apache.arrow.vector.types.pojo.Schema(Types.ALL, metadata);
     Schema schema = ArrowData.exportSchema(allocator, source, null);
@@ -152,7 +152,7 @@ class ArrowDataTest {
 
   /** A valid null count that arrow-java cannot read without a validity buffer. */
   @Test
-  void anUnknownNullCountIsImported() {
+  void importAcceptsUnknownNullCount() {
     List<String> closed = new ArrayList<>();
     try (IntVector data = ints(1, 2)) {
       ArrayBuilder column =
@@ -171,7 +171,7 @@ class ArrowDataTest {
 
   /** arrow-java reads no value of an empty array, so its offset is harmless. */
   @Test
-  void anOffsetOfAnEmptyArrayIsImported() {
+  void importAcceptsOffsetOfEmptyArray() {
     Array array = new ArrayBuilder(0).offset(2).buffers(0, 0).build(null);
     Schema schema = new SchemaBuilder("i").build();
     try (FieldVector back = ArrowData.importVector(allocator, array, schema, null)) {
@@ -182,7 +182,7 @@ class ArrowDataTest {
   // --- Streams
 
   @Test
-  void streams() throws Exception {
+  void streamRoundTrips() throws Exception {
     Iterator<Array> batches = List.of(exported(1), exported(2, 3)).iterator();
     ArrayStream stream = ArrayStream.of(exportedSchema(), batches);
     ArrowReader reader = ArrowData.importArrayStream(allocator, stream);
@@ -195,7 +195,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void deviceStreams() throws Exception {
+  void importArrayStreamReadsDeviceStream() throws Exception {
     var batches = List.of(exported(1).toDevice(), exported(2).toDevice()).iterator();
     assertEquals(
         "1 2",
@@ -220,7 +220,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void streamsWithDictionaries() throws Exception {
+  void importArrayStreamReadsDictionaries() throws Exception {
     SchemaBuilder column =
         new SchemaBuilder("i").name("x").dictionary(new SchemaBuilder("i").name("values"));
     Schema schema = new SchemaBuilder("+s").child(column).build();

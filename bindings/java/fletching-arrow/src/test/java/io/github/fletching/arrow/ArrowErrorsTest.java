@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 /** Rejected imports release their structs exactly once. */
 class ArrowErrorsTest extends ImportFixture {
   @Test
-  void malformedArraysAreRefused() {
+  void importRejectsMalformedArray() {
     SchemaBuilder ints = new SchemaBuilder("i");
     assertRefused(
         "import vector: top level: n_buffers is wrong: expected 2, got 1",
@@ -65,7 +65,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void offsetsAreRefused() {
+  void importRejectsOffset() {
     String text =
         "import vector: top level: offset: not supported by arrow-java: expected 0, got 1";
     assertRefused(text, new SchemaBuilder("i"), column().offset(1));
@@ -83,7 +83,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void moreThan64LevelsAreRefused() {
+  void importRejectsMoreThan64Levels() {
     ArrayBuilder nested = column();
     SchemaBuilder type = new SchemaBuilder("i");
     for (int i = 0; i < 65; i++) {
@@ -94,7 +94,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void nullRowsOfABatchAreRefused() {
+  void importBatchRejectsNullRows() {
     for (int count : new int[] {1, -1}) {
       Array batch =
           new ArrayBuilder(2).nullCount(count).buffers(at).child(column()).build(counted());
@@ -109,7 +109,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void malformedBatchesAreRefused() {
+  void importBatchRejectsMalformedColumn() {
     Array batch =
         new ArrayBuilder(2).buffers(0).child(column()).child(new ArrayBuilder(2)).build(counted());
     Schema schema = table(2).build();
@@ -121,7 +121,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void memoryOfOtherDevicesIsRefused() {
+  void importRejectsDeviceMemory() {
     for (DeviceType device : List.of(DeviceType.CUDA, DeviceType.VULKAN, DeviceType.of(99))) {
       releases.set(0);
       DeviceArray source = column().buildOn(device, 0, 0, counted());
@@ -153,7 +153,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void anImportWaitsForTheEvent() {
+  void importWaitsForEvent() {
     List<Integer> waited = new ArrayList<>();
     Waiter waiter =
         new Waiter() {
@@ -178,7 +178,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void aCloseDuringAnImportDoesNothing() {
+  void closeDuringImportIsIgnored() {
     DeviceArray source = withEvent();
     Waiters.register(
         DeviceType.CPU,
@@ -199,7 +199,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void closedOwnersAreRefused() {
+  void importRejectsClosedOwner() {
     Array closed = column().build(null);
     closed.close();
     for (String type : new String[] {"i", "+s"}) {
@@ -226,7 +226,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void schemasOfAnotherTypeAreRefused() {
+  void importRejectsUnsupportedSchema() {
     Schema unknown = new SchemaBuilder("unknown").build();
     assertError(
         EINVAL,
@@ -242,7 +242,7 @@ class ArrowErrorsTest extends ImportFixture {
 
   /** The array was not moved yet, so the import releases it. */
   @Test
-  void anImportAtTheLimitOfItsAllocatorFails() {
+  void importAtAllocatorLimitReturnsEnomem() {
     try (BufferAllocator small = allocator.newChildAllocator("small", 0, 1)) {
       Array source = column().build(counted());
       Schema schema = new SchemaBuilder("i").build();
@@ -261,7 +261,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void anExportWithoutItsDictionaryIsRefused() {
+  void exportRejectsMissingDictionary() {
     FieldType type =
         new FieldType(true, new ArrowType.Int(32, true), new DictionaryEncoding(7, false, null));
     MapDictionaryProvider none = new MapDictionaryProvider();
@@ -282,7 +282,7 @@ class ArrowErrorsTest extends ImportFixture {
 
   /** The stream's error is the cause, and closing the reader closes the stream. */
   @Test
-  void anErrorOfTheStreamIsTheCause() throws IOException {
+  void readerErrorHasStreamErrorAsCause() throws IOException {
     Iterator<Array> failing =
         new Iterator<>() {
           @Override
@@ -306,7 +306,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void streamsOfAnotherSchemaAreRefused() throws IOException {
+  void readerRejectsMismatchedBatchAndSchema() throws IOException {
     Array batch = new ArrayBuilder(2).buffers(0).child(column()).child(column()).build(counted());
     ArrayStream stream = ArrayStream.of(table(1).build(), List.of(batch).iterator());
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
@@ -329,7 +329,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void readerThatRefusesASchemaKeepsNone() throws IOException, ReflectiveOperationException {
+  void readerWithRejectedSchemaLeaksNoOwner() throws IOException, ReflectiveOperationException {
     SchemaBuilder refused = new SchemaBuilder("+s").child(new SchemaBuilder("d:5,2,32"));
     ArrayStream stream = ArrayStream.of(refused.build(), List.<Array>of().iterator());
     int open = openOwners();
@@ -342,7 +342,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void closedReaderKeepsNoSchema() throws IOException, ReflectiveOperationException {
+  void closedReaderReleasesSchema() throws IOException, ReflectiveOperationException {
     int open = openOwners();
     ArrayStream stream = ArrayStream.of(table(1).build(), List.<Array>of().iterator());
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
@@ -353,7 +353,7 @@ class ArrowErrorsTest extends ImportFixture {
 
   /** A consumer would read past the end of the column. */
   @Test
-  void exportOfAColumnShorterThanTheBatchIsRefused() {
+  void exportBatchRejectsShortColumn() {
     try (IntVector column = new IntVector("x", allocator)) {
       column.allocateNew(2);
       column.setValueCount(2);
@@ -368,7 +368,7 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
-  void whatArrowJavaDoesNotSupportIsEnosys() {
+  void unsupportedOperationIsEnosys() {
     Runnable unsupported =
         () ->
             Calls.guarded(

@@ -94,7 +94,7 @@ class ArrowLimitsTest extends ImportFixture {
   }
 
   @Test
-  void importVectorWithADictionaryReleases() throws Exception {
+  void importVectorWithDictionaryReleases() throws Exception {
     walkVector(() -> encoded(""), () -> withNulls().dictionary(withNulls()));
     walkVector(
         () -> new SchemaBuilder("+s").child(encoded("a")).child(encoded("b")),
@@ -144,7 +144,7 @@ class ArrowLimitsTest extends ImportFixture {
 
   /** Exports the schema of a table with a dictionary, and of a column without children. */
   @Test
-  void exportLosesNoMemory() throws Exception {
+  void exportLeaksNoMemory() throws Exception {
     walk(
         small -> {
           SchemaBuilder type = table(1).child(encoded("encoded"));

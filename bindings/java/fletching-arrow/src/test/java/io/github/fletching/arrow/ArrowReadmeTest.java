@@ -30,7 +30,7 @@ class ArrowReadmeTest {
   // The example ends
 
   @Test
-  void theExampleRuns() {
+  void exampleRuns() {
     LayoutClass target = LayoutClass.of(8, 8);
     try (BufferAllocator allocator = new RootAllocator();
         ArrowBuf schema = allocator.buffer(Offsets.ARROW_SCHEMA.size(target));

@@ -69,7 +69,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void exportOfATextWithNulIsRefused() {
+  void exportRejectsNulInText() {
     String nul = ": NUL character: expected text without it";
     assertNotExported("field \"a\0b\": name" + nul, field("a\0b", INT));
     assertNotExported(
@@ -82,7 +82,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void exportOfALoneSurrogateIsRefused() {
+  void exportRejectsLoneSurrogate() {
     String lone = ": lone surrogate: expected Unicode text";
     assertNotExported("field \"a\ud800\": name" + lone, field("a\ud800", INT));
     assertNotExported(
@@ -97,7 +97,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void exportOfADictionaryWithABadNameIsRefused() {
+  void exportRejectsInvalidDictionaryName() {
     DictionaryEncoding encoding = new DictionaryEncoding(7, false, null);
     Field encoded = new Field("x", new FieldType(true, INT, encoding), null);
     Field values = field("v\0", INT);
@@ -111,7 +111,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void exportOfANullNameWritesAnEmptyOne() {
+  void exportNullNameWritesEmptyName() {
     try (Schema schema = ArrowData.exportField(allocator, field(null, INT), null)) {
       assertEquals("", schema.name());
     }
@@ -137,7 +137,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void importOfMetadataThatIsNotUtf8IsRefused() throws IOException {
+  void importRejectsNonUtf8Metadata() throws IOException {
     SchemaBuilder x = new SchemaBuilder("i").name("x");
     assertNotImported(
         "metadata: value of \"k\": expected UTF-8", x.metadata(metadata("k", 0xFF, 0xFE)));
@@ -147,7 +147,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void importOfAKeyThatOccursTwiceIsRefused() throws IOException {
+  void importRejectsDuplicateKey() throws IOException {
     Metadata twice = Metadata.EMPTY.with("k", "1").with("l", "2").with("k", "3");
     assertNotImported(
         "metadata: key \"k\" twice: arrow-java has one value for each",
@@ -155,7 +155,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void importOfANameThatIsNotUtf8IsRefused() {
+  void importRejectsNonUtf8Name() {
     StructOffsets struct = Offsets.ARROW_SCHEMA;
     LayoutClass target = LayoutClass.of(8, 8);
     try (ArrowBuf raw = allocator.buffer(struct.size(target));
@@ -173,7 +173,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void importOfAnExtensionWithoutParametersKeepsItsName() {
+  void importExtensionWithoutParametersKeepsName() {
     SchemaBuilder type =
         new SchemaBuilder("z")
             .name("x")
@@ -211,7 +211,7 @@ class FieldsTest extends ImportFixture {
   }
 
   @Test
-  void importAndExportKeepTheDictionarysFlagsAndMetadata() {
+  void importAndExportKeepDictionaryFlagsAndMetadata() {
     SchemaBuilder values = named("values", "u", NULLABLE).metadata(Metadata.EMPTY.with("k", "v"));
     SchemaBuilder type =
         named("x", "i", NULLABLE | ORDERED)

@@ -224,7 +224,7 @@ class HostileArraysTest extends ImportFixture {
   }
 
   @Test
-  void importOfHostileArraysEndsInAVectorOrAnError() {
+  void importHostileArrayReturnsVectorOrThrows() {
     int read = 0;
     try (ArrowBuf shared = allocator.buffer(MEMORY)) {
       memory = shared;

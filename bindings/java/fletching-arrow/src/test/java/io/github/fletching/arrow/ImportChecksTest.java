@@ -51,7 +51,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfAnotherNumberOfBuffersIsRefused() {
+  void importRejectsWrongBufferCount() {
     String[] two = {"c", "L", "b", "e", "g", "tdD", "ttn", "tsu:", "tDs", "tin", "w:4", "d:9,2"};
     for (String format : two) {
       assertRefused("top level: n_buffers is wrong: expected 2, got 3", type(format), array(3));
@@ -76,7 +76,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfANestedFaultNamesTheFieldsPath() {
+  void importErrorNamesNestedFieldPath() {
     SchemaBuilder items = named("items", "+l", named("item", "l"));
     assertRefused(
         "import vector: field \"a.items.item\": n_buffers is wrong: expected 2, got 3",
@@ -96,7 +96,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfAnotherNumberOfChildrenIsRefused() {
+  void importRejectsWrongChildCount() {
     String text = "top level: n_children is wrong: expected ";
     assertRefused(text + "1, got 0", type("+l", type("i")), array(2));
     assertRefused(text + "2, got 0", table(2), array(1));
@@ -113,7 +113,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfChildrenShorterThanTheParentIsRefused() {
+  void importRejectsChildShorterThanParent() {
     String text = "length is too small for the parent: expected at least ";
     ArrayBuilder one = new ArrayBuilder(1).buffers(0, at);
     assertRefused("field \"column 0\": " + text + "2, got 1", table(1), array(1, one));
@@ -124,7 +124,7 @@ class ImportChecksTest extends ImportFixture {
   /** arrow-java reads both as 16-byte decimals. */
   @ParameterizedTest
   @ValueSource(strings = {"d:4,1,32", "d:4,1,64"})
-  void importOfDecimalsOf32And64BitsIsRefused(String format) {
+  void importRejects32And64BitDecimals(String format) {
     String text =
         "field \"x\": format: not supported by arrow-java: expected a decimal of 128 or 256 bits,"
             + " got ";
@@ -137,7 +137,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfANegativeScaleReadsTheValue() {
+  void importReadsNegativeDecimalScale() {
     try (ArrowBuf values = allocator.buffer(16)) {
       values.setLong(0, 1001);
       values.setLong(8, 0);
@@ -187,7 +187,7 @@ class ImportChecksTest extends ImportFixture {
         "d:38",
         "d:38,10,"
       })
-  void importOfAMalformedFormatIsRefused(String format) {
+  void importRejectsMalformedFormat(String format) {
     for (SchemaBuilder builder : List.of(named("x", format), type("+l", named("x", format)))) {
       Schema schema = builder.build();
       assertError(
@@ -199,7 +199,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfAFormatWithParametersSucceeds() {
+  void importAcceptsFormatParameters() {
     for (String format :
         new String[] {"w:0", "+w:0", "tsu:+01:00", "d:9,2", "d:38,39", "d:76,1,256", "+us:0,127"}) {
       SchemaBuilder builder = type(format);
@@ -211,7 +211,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfTheOldUnionLayoutIsRefused() {
+  void importRejectsOldUnionLayout() {
     SchemaBuilder dense = type("+ud:0", type("i"));
     assertRefused(
         "top level: n_buffers is wrong: union layout before Arrow 1.0: expected 2, got 3",
@@ -225,7 +225,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfNullsWhereNoneCanBeIsRefused() {
+  void importRejectsUnexpectedNulls() {
     String text = "null_count is wrong: expected 0, got 1";
     SchemaBuilder union = type("+ud:0", type("i"));
     assertRefused("top level: " + text, union, array(2, column()).nullCount(1));
@@ -239,7 +239,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfADictionaryThatDiffersIsRefused() {
+  void importRejectsMismatchedDictionary() {
     SchemaBuilder encoded = named("x", "i").dictionary(type("i"));
     try (CDataDictionaryProvider provider = new CDataDictionaryProvider()) {
       assertRefused("field \"x\": dictionary is NULL: expected one", encoded, column(), provider);
@@ -256,7 +256,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importIntoARootOfAnotherSchemaIsRefused() {
+  void importIntoRootRejectsMismatchedBatch() {
     var type = ArrowData.importSchema(allocator, table(1).build(), null);
     try (VectorSchemaRoot root = VectorSchemaRoot.create(type, allocator)) {
       Array batch = array(1, array(3)).build(counted());
@@ -273,7 +273,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void readerRefusesAMalformedBatch() throws IOException {
+  void readerRejectsMalformedBatch() throws IOException {
     Array batch = array(1, new ArrayBuilder(2).buffers(0, 0)).build(counted());
     ArrayStream stream = ArrayStream.of(table(1).build(), List.of(batch).iterator());
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
@@ -287,7 +287,7 @@ class ImportChecksTest extends ImportFixture {
   }
 
   @Test
-  void importOfMoreValuesThanAVectorHoldsIsRefused() {
+  void importRejectsTooManyValues() {
     assertRefused(
         "field \"x\": length: not supported by arrow-java: expected at most 2147483647, got"
             + " 2147483648",
@@ -301,7 +301,7 @@ class ImportChecksTest extends ImportFixture {
 
   /** arrow-java computes buffer sizes from them. */
   @Test
-  void importOfWrongOffsetsAndSizesIsRefused() {
+  void importRejectsWrongOffsetsAndSizes() {
     String[][] cases = {
       {"u", "-1 to 2"},
       {"z", "3 to 2"},

@@ -75,7 +75,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** apache/arrow-java #704. */
   @Test
-  void importOfZeroRowsWithNullOffsetsSucceeds() {
+  void importZeroRowsAcceptsNullOffsets() {
     for (String format : OFFSETS.keySet()) {
       releases.set(0);
       Array array = empty(format).build(counted());
@@ -95,7 +95,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** apache/arrow-java #704. */
   @Test
-  void exportOfAnEmptyVectorHasOneZeroOffset() {
+  void exportEmptyVectorWritesOneZeroOffset() {
     Field item = field("$data$", new ArrowType.Int(32, true), null);
     Field key = new Field("key", FieldType.notNullable(item.getType()), null);
     Field entries =
@@ -122,7 +122,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** apache/arrow-rs #10910. */
   @Test
-  void importOfAnEmptySliceAtAnOffsetIsEmpty() {
+  void importEmptySliceAtOffsetIsEmpty() {
     try (ArrowBuf text = allocator.buffer(16)) {
       for (int i = 0; i < 3; i++) {
         text.setInt(4 * i, new int[] {0, 1, 3}[i]);
@@ -144,7 +144,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** apache/arrow-java #709: the data begins at 0, not at the first offset. */
   @Test
-  void importOfOffsetsThatBeginLaterReadsTheTextOrIsRefused() {
+  void importNonzeroFirstOffsetReadsTextOrThrows() {
     try (ArrowBuf text = allocator.buffer(32)) {
       for (int i = 0; i < 3; i++) {
         text.setInt(4 * i, new int[] {5, 7, 9}[i]);
@@ -170,7 +170,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** apache/arrow-rs #9394. */
   @Test
-  void readerKeepsTheRowsOfABatchWithoutColumns() throws IOException {
+  void readerKeepsRowCountWithoutColumns() throws IOException {
     Array batch = new ArrayBuilder(10).buffers(0).build(null);
     ArrayStream stream = ArrayStream.of(new SchemaBuilder("+s").build(), List.of(batch).iterator());
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream);
@@ -183,7 +183,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** apache/arrow-dotnet PR 251: the size of the values is more than 2^31 - 1 bytes. */
   @Test
-  void importOfTwoGibibytesOfDecimalsReadsTheLastOne() {
+  void importTwoGibibyteVectorReadsLastValue() {
     int length = 1 << 27;
     try (ArrowBuf values = allocator.buffer(16L * length)) { // only one page is touched
       values.setLong(16L * (length - 1), 7);
@@ -260,7 +260,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** apache/arrow-java #759: C reads the text until a NUL. */
   @Test
-  void exportedStreamHasTheTextOfTheReadersError() {
+  void exportedStreamReturnsReaderErrorText() {
     String text = "e".repeat(4096);
     FletchingException thrown = failureOfAStream(new IOException(text));
     assertEquals(text, thrown.getMessage());
@@ -276,7 +276,7 @@ class PublicCasesTest extends ImportFixture {
 
   /** Imports a batch whose columns are longer than the batch. */
   @Test
-  void importOfColumnsLongerThanTheBatchHasTheRowsOfTheBatch() {
+  void importLongerColumnsKeepsBatchRowCount() {
     Array batch =
         new ArrayBuilder(2).buffers(0).child(new ArrayBuilder(4).buffers(0, at)).build(null);
     try (CDataDictionaryProvider provider = new CDataDictionaryProvider();

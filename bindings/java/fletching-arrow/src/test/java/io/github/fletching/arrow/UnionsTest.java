@@ -86,7 +86,7 @@ class UnionsTest extends ImportFixture {
 
   /** arrow-java would truncate the child to one value, because it has one row. */
   @Test
-  void batchWithARowBehindTheOthersIsRefused() {
+  void importBatchRejectsDenseOffsetOutOfRange() {
     Schema schema = new SchemaBuilder("+s").child(type("+ud:0,1", "i", "g")).build();
     Array source = new ArrayBuilder(2).buffers(0).child(union("+ud:0,1", 1)).build(counted());
     assertError(
@@ -105,7 +105,7 @@ class UnionsTest extends ImportFixture {
   /** The vector's field has different type IDs or another order. */
   @ParameterizedTest
   @ValueSource(strings = {"+us:0,1", "+ud:127,3"})
-  void exportVectorWithAnotherFieldIsRefused(String format) {
+  void exportVectorRejectsMismatchedField(String format) {
     Schema schema = type(format, "i", "g").build();
     Array source = union(format).build(counted());
     try (FieldVector vector = ArrowData.importVector(allocator, source, schema, null)) {
@@ -118,7 +118,7 @@ class UnionsTest extends ImportFixture {
   }
 
   @Test
-  void exportVectorOfAUnionOfArrowJavaWorks() {
+  void exportVectorAcceptsArrowJavaUnion() {
     try (UnionVector vector = UnionVector.empty("union", allocator)) {
       vector.allocateNew();
       vector.setType(0, org.apache.arrow.vector.types.Types.MinorType.INT);
@@ -135,7 +135,7 @@ class UnionsTest extends ImportFixture {
 
   @ParameterizedTest
   @ValueSource(strings = {"d:5,2", "w:4", "tss:UTC", "tDs", "+l", "+s", "+us:0", "+w:2"})
-  void sparseUnionOfAnUnreadableTypeIsRefused(String format) {
+  void sparseUnionRejectsUnsupportedChildType(String format) {
     SchemaBuilder type = new SchemaBuilder("+us:0,1").child(new SchemaBuilder("g"));
     SchemaBuilder child = new SchemaBuilder(format).name("child");
     type.child(format.startsWith("+") ? child.child(new SchemaBuilder("i").name("item")) : child);
@@ -148,7 +148,7 @@ class UnionsTest extends ImportFixture {
   }
 
   @Test
-  void sparseUnionOfTwoEqualTypesIsRefused() {
+  void sparseUnionRejectsDuplicateChildType() {
     assertRefused(
         "field \"union.second\": child of a sparse union: not supported by arrow-java: expected"
             + " one child of each type, got i",

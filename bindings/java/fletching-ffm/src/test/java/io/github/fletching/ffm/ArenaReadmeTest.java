@@ -30,14 +30,14 @@ class ArenaReadmeTest {
   // The example ends
 
   @Test
-  void exampleReadsTheFirstValue() {
+  void exampleReadsFirstValue() {
     try (Array array = ofInts(7, 8)) {
       assertEquals(7, first(array));
     }
   }
 
   @Test
-  void releaseOnAnotherThreadClosesASharedArena() throws InterruptedException {
+  void releaseOnAnotherThreadClosesSharedArena() throws InterruptedException {
     Arena arena = Arena.ofShared();
     MemorySegment data = arena.allocate(16, 8);
     Array array = new ArrayBuilder(2).buffers(0, data.address()).build(arena);
@@ -50,7 +50,7 @@ class ArenaReadmeTest {
 
   /** An automatic arena cannot be closed, so its segment is the attached object. */
   @Test
-  void segmentOfAnAutomaticArenaIsKept() {
+  void automaticArenaSegmentStaysReachable() {
     MemorySegment data = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, 5);
     Object segment = data;
     try (Array array = new ArrayBuilder(1).buffers(0, data.address()).build(segment)) {

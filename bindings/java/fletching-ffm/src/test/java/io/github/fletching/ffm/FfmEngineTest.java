@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class FfmEngineTest extends EngineSuite {
   @Test
-  void theProviderOpensTheEngine() {
+  void providerOpensEngine() {
     FfmProvider provider = new FfmProvider();
     assertEquals("ffm", provider.name());
     assertEquals(2, provider.rank()); // higher than JNA's
@@ -22,7 +22,7 @@ class FfmEngineTest extends EngineSuite {
   }
 
   @Test
-  void anOlderJavaIsRefused() {
+  void openRejectsJavaBefore22() {
     assertEquals(8, FfmProvider.open(22).pointerSize());
     assertEquals(
         "expected Java 22 or later, got 21",
@@ -30,7 +30,7 @@ class FfmEngineTest extends EngineSuite {
   }
 
   @Test
-  void deniedNativeAccessNamesTheOption() {
+  void deniedNativeAccessErrorNamesOption() {
     assumeTrue(Runtime.version().feature() >= 24, "needs --illegal-native-access=deny of Java 24");
     String output =
         Child.runMain(
@@ -41,7 +41,7 @@ class FfmEngineTest extends EngineSuite {
   }
 
   @Test
-  void aSignatureFitsTheArguments() {
+  void callRejectsMismatchedSignature() {
     FfmEngine engine = new FfmEngine();
     long abs = engine.symbol(0, "labs");
     assertThrows(IllegalArgumentException.class, () -> engine.call("ll", abs));

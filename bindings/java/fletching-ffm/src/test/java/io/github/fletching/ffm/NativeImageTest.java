@@ -35,7 +35,7 @@ class NativeImageTest {
   private static final Set<String> OWN = Set.of("lll", "vl");
 
   @Test
-  void theMetadataHasEverySignature() throws Exception {
+  void metadataHasEverySignature() throws Exception {
     Set<String> entries = new TreeSet<>();
     Set<String> signatures = new TreeSet<>(OWN);
     for (Path file : classesOf(Owner.class)) {

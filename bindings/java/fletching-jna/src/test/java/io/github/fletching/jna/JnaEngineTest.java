@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 class JnaEngineTest extends EngineSuite {
   @Test
-  void theProviderOpensTheEngine() {
+  void providerOpensEngine() {
     JnaProvider provider = new JnaProvider();
     assertEquals("jna", provider.name());
     assertEquals(1, provider.rank()); // lower than java.lang.foreign's

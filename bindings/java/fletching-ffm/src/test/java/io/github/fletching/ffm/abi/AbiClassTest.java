@@ -22,7 +22,7 @@ class AbiClassTest {
   }
 
   @Test
-  void aLayoutHasItsNameAndItsSize() {
+  void layoutHasNameAndSize() {
     MemoryLayout function = ADDRESS.withName("extract_data");
     MemoryLayout data = ADDRESS.withName("private_data");
     StructLayout layout = Abi.layout(Offsets.ARROW_ASYNC_TASK, function, data);
@@ -32,7 +32,7 @@ class AbiClassTest {
   }
 
   @Test
-  void aWrongLayoutIsAnError() {
+  void layoutRejectsMismatch() {
     assertTrue(layoutError(ADDRESS.withName("extract_data")).contains("size is 8 here"));
     MemoryLayout[] swapped = {ADDRESS.withName("private_data"), ADDRESS.withName("extract_data")};
     assertTrue(layoutError(swapped).contains("fields are [private_data, extract_data]"));

@@ -80,7 +80,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aCallbackThatThrowsReturnsItsFailureValue() {
+  void throwingCallbackReturnsFailureValue() {
     MemorySegment next = ArrowArrayStream.GetNext.stub((self, out) -> raise());
     assertEquals(EIO, ArrowArrayStream.GetNext.invoke(next, NULL, NULL));
     assertEquals(List.of("ArrowArrayStream.get_next: the callback threw: on purpose"), log.take());
@@ -100,7 +100,7 @@ class RawLayerTest {
   }
 
   @Test
-  void anAllocatorThatThrowsCallsSetErrorOnce() {
+  void throwingAllocatorCallsSetErrorOnce() {
     List<String> errors = new ArrayList<>();
     MemorySegment context = arena.allocate(1);
     FunctionDescriptor signature = FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, ADDRESS);
@@ -121,7 +121,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aStructFindsItsObjectByPrivateData() {
+  void structFindsObjectByPrivateData() {
     int before = Handles.count();
     List<String> released = new ArrayList<>();
     MemorySegment first = memory(ArrowArray.LAYOUT);
@@ -148,7 +148,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aStreamFindsItsObjectUntilItsRelease() {
+  void streamFindsObjectUntilRelease() {
     MemorySegment stream = memory(ArrowDeviceArrayStream.LAYOUT);
     MemorySegment text = arena.allocateFrom("caf\u00e9");
     ArrowDeviceArrayStream.install(
@@ -187,7 +187,7 @@ class RawLayerTest {
   }
 
   @Test
-  void movingADeviceArrayMovesTheArrayInIt() {
+  void moveDeviceArrayMovesInnerArray() {
     MemorySegment from = memory(ArrowDeviceArray.LAYOUT);
     MemorySegment to = memory(ArrowDeviceArray.LAYOUT);
     List<MemorySegment> released = new ArrayList<>();
@@ -204,7 +204,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aDeleterMayFreeItsStruct() {
+  void deleterMayFreeStruct() {
     MemorySegment tensor = memory(DLManagedTensor.LAYOUT);
     List<MemorySegment> deleted = new ArrayList<>();
     DLManagedTensor.release(tensor); // a no-op without a deleter
@@ -215,7 +215,7 @@ class RawLayerTest {
   }
 
   @Test
-  void listsAndTextsAreRead() {
+  void listsAndStringsAreRead() {
     MemorySegment array = memory(ArrowArray.LAYOUT);
     MemorySegment child = memory(ArrowArray.LAYOUT);
     MemorySegment children = arena.allocate(ADDRESS, 2);
@@ -257,7 +257,7 @@ class RawLayerTest {
   }
 
   @Test
-  void onlyAPointerOfCGetsASize() {
+  void atResizesOnlyCPointers() {
     MemorySegment array = memory(ArrowArray.LAYOUT);
     assertEquals(array, ArrowArray.at(pointer(array)));
     assertEquals(array, ArrowArray.at(array));
@@ -282,7 +282,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aCallbackThatIsNullIsAnError() {
+  void invokeRejectsNullCallback() {
     assertMessage(
         IllegalStateException.class,
         "ArrowArrayStream.get_next: NULL: expected a function",
@@ -290,7 +290,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aForeignThreadIsADaemonUntilItEnds() {
+  void foreignThreadIsDaemonUntilItEnds() {
     List<Thread> threads = new ArrayList<>();
     MemorySegment function =
         ArrowArrayStream.GetLastError.stub(

@@ -18,7 +18,7 @@ class AbiReportTest {
   }
 
   @Test
-  void anErrorHasItsKindAndText() {
+  void reportPassesKindAndText() {
     List<String> calls = new ArrayList<>();
     SetError setError =
         (context, kind, message) ->

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.TestFactory;
 /** Compares every struct with the oracle. */
 class AbiTest {
   @TestFactory
-  Stream<DynamicTest> everyStruct() {
+  Stream<DynamicTest> everyStructMatchesOracle() {
     return new AbiSuite("java-jna", AbiStructs.all())
         .checks().stream().map(check -> dynamicTest(check.name(), check::run));
   }

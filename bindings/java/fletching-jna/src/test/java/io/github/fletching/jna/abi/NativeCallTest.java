@@ -21,7 +21,7 @@ class NativeCallTest {
   }
 
   @Test
-  void everyTypeOfArgumentAndResult() {
+  void runPassesEveryArgumentAndResultType() {
     Memory text = new Memory(16);
     text.setString(0, "-9000000000");
     long address = Pointer.nativeValue(text);
@@ -35,7 +35,7 @@ class NativeCallTest {
   }
 
   @Test
-  void withoutResult() {
+  void runWithoutResultReturnsZero() {
     Memory text = new Memory(8);
     text.setLong(0, -1);
     assertEquals(0, call("val", "bzero", Pointer.nativeValue(text), 4));
@@ -44,7 +44,7 @@ class NativeCallTest {
   }
 
   @Test
-  void signaturesThatAreRefused() {
+  void rejectsInvalidSignature() {
     for (String signature : new String[] {"x", "vx", "va" + "a".repeat(16)}) {
       assertThrows(IllegalArgumentException.class, () -> new NativeCall(signature), signature);
     }

@@ -48,7 +48,7 @@ class RawLayerTest {
 
   /** JNA writes a Structure back after a call, including a stale release callback. */
   @Test
-  void noStructIsAStructureOfJna() throws ReflectiveOperationException {
+  void structsDoNotExtendJnaStructure() throws ReflectiveOperationException {
     for (AbiStruct struct : AbiStructs.all()) {
       Class<?> type = Class.forName(getClass().getPackageName() + "." + struct.name());
       assertFalse(Structure.class.isAssignableFrom(type), struct.name());
@@ -63,7 +63,7 @@ class RawLayerTest {
   }
 
   @Test
-  void memoryIsZeroedAlsoWhenItIsUsedAgain() {
+  void allocateZeroesReusedMemory() {
     try (Memory used = new Memory(ArrowArray.SIZE)) {
       used.setMemory(0, ArrowArray.SIZE, (byte) -1);
     }
@@ -73,7 +73,7 @@ class RawLayerTest {
   }
 
   @Test
-  void thePlatformIsTheOneThatJnaSees() {
+  void platformMatchesJna() {
     LayoutClass seen = LayoutClass.of(Native.POINTER_SIZE, new Probe().size() - 8);
     assertEquals(seen, Abi.TARGET);
     assertEquals(Offsets.ARROW_ARRAY.size(seen), Abi.sizeOf(Offsets.ARROW_ARRAY));
@@ -104,7 +104,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aCallbackThatThrowsReturnsItsFailureValue() {
+  void throwingCallbackReturnsFailureValue() {
     Pointer next = ArrowArrayStream.GetNext.stub((self, out) -> raise());
     assertEquals(EIO, ArrowArrayStream.GetNext.invoke(next, null, null));
     assertEquals(List.of("ArrowArrayStream.get_next: the callback threw: on purpose"), log.take());
@@ -119,7 +119,7 @@ class RawLayerTest {
   }
 
   @Test
-  void anAllocatorThatThrowsCallsSetErrorOnce() {
+  void throwingAllocatorCallsSetErrorOnce() {
     List<String> errors = new ArrayList<>();
     Memory context = new Memory(1);
     Pointer report =
@@ -146,7 +146,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aStructFindsItsObjectByPrivateData() {
+  void structFindsObjectByPrivateData() {
     int before = Handles.count();
     List<String> released = new ArrayList<>();
     Memory first = ArrowArray.allocate();
@@ -173,7 +173,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aStreamFindsItsObjectUntilItsRelease() {
+  void streamFindsObjectUntilRelease() {
     Memory stream = ArrowDeviceArrayStream.allocate();
     Memory text = new Memory(8);
     text.setString(0, "caf\u00e9", "UTF-8");
@@ -213,7 +213,7 @@ class RawLayerTest {
   }
 
   @Test
-  void movingADeviceArrayMovesTheArrayInIt() {
+  void moveDeviceArrayMovesInnerArray() {
     Memory from = ArrowDeviceArray.allocate();
     Memory to = ArrowDeviceArray.allocate();
     List<Pointer> released = new ArrayList<>();
@@ -230,7 +230,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aDeleterMayFreeItsStruct() {
+  void deleterMayFreeStruct() {
     Memory tensor = DLManagedTensor.allocate();
     List<Pointer> deleted = new ArrayList<>();
     DLManagedTensor.release(tensor); // a no-op without a deleter
@@ -241,7 +241,7 @@ class RawLayerTest {
   }
 
   @Test
-  void listsAndTextsAreRead() {
+  void listsAndStringsAreRead() {
     Memory array = ArrowArray.allocate();
     Memory child = ArrowArray.allocate();
     Memory children = new Memory(2L * Native.POINTER_SIZE);
@@ -281,7 +281,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aCallbackThatIsNullIsAnError() {
+  void invokeRejectsNullCallback() {
     assertMessage(
         IllegalStateException.class,
         "ArrowArrayStream.get_next: NULL: expected a function",
@@ -289,7 +289,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aForeignThreadIsADaemonUntilItEnds() {
+  void foreignThreadIsDaemonUntilItEnds() {
     List<Thread> threads = new ArrayList<>();
     Pointer function =
         ArrowArrayStream.GetLastError.stub(

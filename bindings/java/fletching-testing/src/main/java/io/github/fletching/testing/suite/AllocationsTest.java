@@ -16,7 +16,7 @@ class AllocationsTest {
   private static final String OPTION = "-D" + Engines.PROPERTY + "=" + Counting.NAME;
 
   @Test
-  void isFreedOnceAlsoWhenAnAllocationFails() {
+  void failedAllocationFreesMemoryOnce() {
     String report = Counting.isChosen() ? Leaks.report() : Child.runMain(Leaks.class, OPTION);
     String expected =
         "events 0 and 0, 0 and 0, unsent 0, slabs true, of an empty array 0, kept true, failures"
@@ -26,7 +26,7 @@ class AllocationsTest {
   }
 
   @Test
-  void anAsyncStreamWithoutRoomLosesNoTask() {
+  void asyncStreamWithoutMemoryLosesNoTask() {
     String report =
         Counting.isChosen() ? AsyncNoMemory.report() : Child.runMain(AsyncNoMemory.class, OPTION);
     String expected =
@@ -37,7 +37,7 @@ class AllocationsTest {
   }
 
   @Test
-  void isUsedAgainAndNoMoreThanNeeded() {
+  void memoryIsReusedAndBounded() {
     String report = Counting.isChosen() ? Rooms.report() : Child.runMain(Rooms.class, OPTION);
     String expected =
         "not used again [], owners in a slab 64, forgotten true, reserve 17, bytes [400, 312],"

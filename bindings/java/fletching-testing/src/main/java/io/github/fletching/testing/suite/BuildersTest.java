@@ -38,7 +38,7 @@ class BuildersTest {
   }
 
   @Test
-  void everyFieldOfAnArrayIsWritten() {
+  void buildWritesEveryArrayField() {
     Raw raw = Raw.array();
     new ArrayBuilder(5)
         .nullCount(-1)
@@ -73,7 +73,7 @@ class BuildersTest {
   }
 
   @Test
-  void builtArrayKeepsBuffersOfChildren() {
+  void builtArrayKeepsChildBuffers() {
     List<WeakReference<ByteBuffer>> buffers = new ArrayList<>();
     try (Array array = ofForgottenBuffer(buffers)) {
       System.gc();
@@ -83,7 +83,7 @@ class BuildersTest {
   }
 
   @Test
-  void changedAddressesChangeNoBuilder() {
+  void buffersCopiesAddresses() {
     long[] addresses = {0, 64};
     ArrayBuilder builder = new ArrayBuilder(1).buffers(addresses);
     addresses[1] = 128;
@@ -93,7 +93,7 @@ class BuildersTest {
   }
 
   @Test
-  void everyFieldOfASchemaIsWritten() {
+  void buildWritesEverySchemaField() {
     Metadata metadata = Metadata.EMPTY.with("key", "caf\u00e9").with("key", "");
     SchemaBuilder builder =
         new SchemaBuilder("+s")
@@ -123,7 +123,7 @@ class BuildersTest {
   }
 
   @Test
-  void valuesOutOfRangeAreRefused() {
+  void buildRejectsValuesOutOfRange() {
     String range =
         "array builder: length, offset or null_count out of range: expected 0 or more, null_count"
             + " -1 to length";
@@ -155,7 +155,7 @@ class BuildersTest {
   }
 
   @Test
-  void moreThan2147483647BuffersAreRefused() {
+  void buildRejectsMoreThan2147483647Buffers() {
     ArrayBuilder wide = new ArrayBuilder(0).buffers(new long[1 << 20]);
     ArrayBuilder table = new ArrayBuilder(0);
     for (int i = 0; i < 1 << 12; i++) {
@@ -167,7 +167,7 @@ class BuildersTest {
   /** Children that are listed twice at every level, as in a malformed schema. */
   @Test
   @Timeout(60)
-  void aCopyOfMoreThan4194304SchemasIsRefused() {
+  void toBuilderRejectsMoreThan4194304Schemas() {
     Foreign foreign = new Foreign();
     List<Schema> levels = new ArrayList<>(List.of(new SchemaBuilder("i").build()));
     for (int level = 1; level < 30; level++) {
@@ -184,7 +184,7 @@ class BuildersTest {
   }
 
   @Test
-  void aCopyWithoutTheChildrenIsRefused() {
+  void toBuilderRejectsInvalidChildren() {
     try (Schema schema = new SchemaBuilder("+s").build()) {
       for (long count : new long[] {-1, 1, 1L << 40}) {
         Raw.schemaAt(schema.address()).set("n_children", count);
@@ -200,7 +200,7 @@ class BuildersTest {
   }
 
   @Test
-  void anArrayWithoutADeviceTypeIsNotBuilt() {
+  void buildOnRejectsNullDeviceType() {
     Object object = (AutoCloseable) () -> {};
     ArrayBuilder builder = new ArrayBuilder(1);
     assertThrows(NullPointerException.class, () -> builder.buildOn(null, 0, 0, object));
@@ -208,7 +208,7 @@ class BuildersTest {
 
   @Test
   @Timeout(60)
-  void buffersOfJavaStayReachableUntilTheRelease() {
+  void javaBuffersStayReachableUntilRelease() {
     ByteBuffer values = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder()).putInt(0, 7);
     long address = Pointer.nativeValue(Native.getDirectBufferPointer(values));
     WeakReference<ByteBuffer> reference = new WeakReference<>(values);
@@ -231,7 +231,7 @@ class BuildersTest {
   }
 
   @Test
-  void buffersBeginAtTheirPosition() {
+  void buffersStartAtPosition() {
     ByteBuffer all = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
     all.putInt(1).putInt(7);
     ByteBuffer second = all.duplicate().order(ByteOrder.nativeOrder()).position(4);
@@ -243,7 +243,7 @@ class BuildersTest {
   }
 
   @Test
-  void buffersRefusesAnotherByteOrder() {
+  void buffersRejectsOtherByteOrder() {
     ByteOrder other =
         ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN
             ? ByteOrder.LITTLE_ENDIAN
@@ -260,7 +260,7 @@ class BuildersTest {
   }
 
   @Test
-  void aLambdaIsClosedWithTheStruct() {
+  void lambdaIsClosedWithStruct() {
     List<String> closed = new ArrayList<>();
     Array array = new ArrayBuilder(1).build(() -> closed.add("array"));
     array.attach(() -> closed.add("attached"));

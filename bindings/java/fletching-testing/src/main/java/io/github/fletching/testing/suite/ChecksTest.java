@@ -71,7 +71,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfFormatNamesItsProblem() {
+  void checkFormatNamesProblem() {
     String unknown = "unknown: expected a format string of the C data interface";
     String[][] cases = {
       {"+", unknown},
@@ -104,7 +104,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfSchemaNamesItsProblem() {
+  void checkSchemaNamesProblem() {
     assertRefused(
         "field \"e\": child of a map: expected a struct of two children, got +s with 1 (rule"
             + " format.map-child)",
@@ -127,7 +127,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfArrayNamesWrongCount() {
+  void checkArrayNamesWrongCount() {
     String buffers = "top level: n_buffers is wrong: expected ";
     String rule = " (rule array.n-buffers-of-type)";
     assertRefused(buffers + "2, got 3" + rule, type("l"), array(3));
@@ -156,7 +156,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfArrayNamesWrongSize() {
+  void checkArrayNamesWrongSize() {
     String rule = " (rule array.buffers-large-enough)";
     String small = "length is too small for the parent: expected at least ";
     assertRefused(
@@ -180,7 +180,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfArrayNamesMissingBuffer() {
+  void checkArrayNamesMissingBuffer() {
     String text = " is NULL: length is 2, null_count is ";
     String rule = " (rule array.buffers-null-only-when)";
     assertRefused(
@@ -195,7 +195,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfArrayNamesWrongNullCount() {
+  void checkArrayNamesWrongNullCount() {
     String text = "null_count is wrong: expected 0, got 1 (rule array.null-count-correct)";
     SchemaBuilder ints = type("i");
     ArrayBuilder leaf = array(2);
@@ -222,7 +222,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfListsThatAreNullFails() {
+  void checkRejectsNullLists() {
     String rule = " (rule array.buffers-count)";
     assertRefused(
         "top level: buffers is NULL: expected a list of 2" + rule, array(2), "buffers", 0);
@@ -248,7 +248,7 @@ class ChecksTest {
   }
 
   @Test
-  void checkOfAClosedOwnerFails() {
+  void checkRejectsClosedOwner() {
     Schema schema = type("i").build();
     Array array = array(2).build(null);
     schema.close();

@@ -34,27 +34,27 @@ class FirstCallsTest {
   }
 
   @Test
-  void aWaitOfTheHostMayBeTheFirst() {
+  void synchronizeWorksAsFirstCall() {
     first((array, gated) -> array.synchronize());
   }
 
   @Test
-  void aWaitOfAStreamMayBeTheFirst() {
+  void waitOnWorksAsFirstCall() {
     first((array, gated) -> array.waitOn(gated.ofConsumer()));
   }
 
   @Test
-  void aQueryMayBeTheFirst() {
+  void isReadyWorksAsFirstCall() {
     first((array, gated) -> array.isReady());
   }
 
   @Test
-  void anExportMayBeTheFirst() {
+  void exportWithEventWorksAsFirstCall() {
     first((array, gated) -> Releases.export(gated.ofProducer()));
   }
 
   @Test
-  void aReleaseMayBeTheFirst() {
+  void releaseAfterWorksAsFirstCall() {
     first((array, gated) -> Releases.releaseAfter(gated.ofProducer()));
   }
 }

@@ -44,7 +44,7 @@ class HostMemoryTest {
   // --- hostBuffer
 
   @Test
-  void hostBufferReadsTheValues() {
+  void hostBufferReadsValues() {
     try (Array array = new ArrayBuilder(4).buffers(0).child(ints()).build(null)) {
       ByteBuffer found = array.child(0).hostBuffer(1, 4, 8);
       assertEquals(ByteOrder.nativeOrder(), found.order());
@@ -59,7 +59,7 @@ class HostMemoryTest {
   }
 
   @Test
-  void hostBufferRefusesBytesThatAreNotThere() {
+  void hostBufferRejectsBytesOutOfRange() {
     try (Array array = ints().build(null)) {
       for (int index : new int[] {-1, 2}) {
         assertThrows(IndexOutOfBoundsException.class, () -> array.hostBuffer(index, 0, 4));
@@ -83,14 +83,14 @@ class HostMemoryTest {
   }
 
   @Test
-  void hostBufferOfAClosedOwnerIsRefused() {
+  void hostBufferRejectsClosedOwner() {
     Array array = ints().build(null);
     array.close();
     assertThrows(IllegalStateException.class, () -> array.hostBuffer(1, 0, 4));
   }
 
   @Test
-  void hostBufferRefusesMemoryOfADevice() {
+  void hostBufferRejectsDeviceMemory() {
     try (DeviceArray cuda = ints().buildOn(DeviceType.CUDA, 0, 0, null);
         DeviceArray pinned = ints().buildOn(DeviceType.CUDA_HOST, 0, 0, null)) {
       assertInvalid(
@@ -102,7 +102,7 @@ class HostMemoryTest {
 
   @Test
   @Timeout(60)
-  void hostBufferKeepsItsOwnerReachable() {
+  void hostBufferKeepsOwnerReachable() {
     WeakReference<?>[] owner = new WeakReference<?>[1];
     ByteBuffer found = sliceOfForgotten(owner);
     for (int i = 0; i < 5; i++) {
@@ -148,7 +148,7 @@ class HostMemoryTest {
   }
 
   @Test
-  void filledByOwnsWhatTheFunctionWrites() {
+  void filledByOwnsWrittenStruct() {
     assertFilled(ints().build(null), "array", Array::filledBy);
     assertFilled(ints().build(null).toDevice(), "device array", DeviceArray::filledBy);
     assertFilled(new SchemaBuilder("i").build(), "schema", Schema::filledBy);
@@ -164,7 +164,7 @@ class HostMemoryTest {
 
   /** The function gets an empty struct even if the slot's memory is reused. */
   @Test
-  void filledByPassesAnEmptyStruct() {
+  void filledByPassesEmptyStruct() {
     ints().build(null).close();
     Array.filledBy(
             out -> {
@@ -179,7 +179,7 @@ class HostMemoryTest {
 
   /** After an error the contents are unspecified, so the struct is not released. */
   @Test
-  void filledByReleasesNothingAfterAnError() {
+  void filledByDoesNotReleaseAfterError() {
     int[] releases = new int[1];
     Raw kept = Raw.array();
     assertThrows(

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(300)
 class HostileTest {
   @Test
-  void strictStreamsNameTheBrokenRule() {
+  void strictStreamNamesBrokenRule() {
     for (int party : List.of(Peer.STREAM, Peer.DEVICE_STREAM)) {
       for (Case c : Peer.cases(party)) {
         Raw raw = Raw.deviceStream();
@@ -48,7 +48,7 @@ class HostileTest {
 
   /** The close may come at any point, also while the peer sends. */
   @Test
-  void everyProducerMayBeClosedEarly() {
+  void earlyCloseIsSafe() {
     for (Case c : Peer.cases(Peer.PRODUCER)) {
       open(c, 1).close();
       Peer.finish(c.name);

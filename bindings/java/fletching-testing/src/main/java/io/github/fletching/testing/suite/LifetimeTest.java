@@ -54,7 +54,7 @@ class LifetimeTest {
   }
 
   @Test
-  void manyObjectsMayBeAttached() {
+  void attachAcceptsManyObjects() {
     Array array = table();
     AtomicInteger closes = new AtomicInteger();
     for (int i = 0; i < 100_000; i++) {
@@ -67,7 +67,7 @@ class LifetimeTest {
   }
 
   @Test
-  void threadsThatReadOneStreamLoseNoBatch() throws Exception {
+  void concurrentReadersLoseNoBatch() throws Exception {
     int count = 50_000;
     AtomicInteger made = new AtomicInteger();
     AtomicInteger read = new AtomicInteger();
@@ -112,7 +112,7 @@ class LifetimeTest {
   }
 
   @Test
-  void viewsOfViewsAreReleasedWithoutRecursion() {
+  void nestedViewsReleaseWithoutRecursion() {
     Array view = table();
     for (int i = 0; i < DEEP; i++) {
       try (Shared<Array> shared = view.share()) {
@@ -124,7 +124,7 @@ class LifetimeTest {
   }
 
   @Test
-  void arraysThatOwnEachOtherAreReleasedWithoutRecursion() {
+  void ownedArraysReleaseWithoutRecursion() {
     Array array = table();
     ByteBuffer buffer = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
     for (int i = 0; i < DEEP; i++) {
@@ -138,7 +138,7 @@ class LifetimeTest {
   }
 
   @Test
-  void sharesAndStreamsThatOwnEachOtherAreReleasedWithoutRecursion() {
+  void ownedSharesAndStreamsReleaseWithoutRecursion() {
     Array array = table();
     for (int i = 0; i < DEEP; i++) {
       Schema schema = new SchemaBuilder("n").build();
@@ -155,7 +155,7 @@ class LifetimeTest {
   }
 
   @Test
-  void whatChildrenOwnIsClosedBeforeWhatTheirParentOwns() {
+  void childObjectsCloseBeforeParentObjects() {
     Raw there = Raw.array();
     table().moveTo(there.address());
     for (int i = 0; i < 2; i++) {
@@ -169,7 +169,7 @@ class LifetimeTest {
   }
 
   @Test
-  void whatAnArrayOwnsIsClosedInOrder() {
+  void attachedObjectsCloseInOrder() {
     Array inner = new ArrayBuilder(0).build(new Counted(closed, "1"));
     inner.attach(new Counted(closed, "2"));
     Array array = new ArrayBuilder(0).build(inner);
@@ -183,7 +183,7 @@ class LifetimeTest {
   }
 
   @Test
-  void anInterruptOfACloseIsKept() {
+  void interruptInCloseIsRestored() {
     AutoCloseable interrupted =
         () -> {
           throw new InterruptedException("slow");
@@ -200,7 +200,7 @@ class LifetimeTest {
 
   @Test
   @Timeout(60)
-  void aForgottenOwnerIsReleasedAndCounted() {
+  void unreachableOwnerIsReleasedAndCounted() {
     long leaks = Owner.leaks();
     assumeTrue(leaks < 99, "the leaks of other tests have been logged, and no more will be");
     Consumer<Array> forget = Array::length;
@@ -226,7 +226,7 @@ class LifetimeTest {
 
   @Test
   @Timeout(60)
-  void forgottenOwnerIsReleasedAlsoWhenLoggerThrows() {
+  void unreachableOwnerIsReleasedWhenLoggerThrows() {
     long leaks = Owner.leaks();
     Handler thrower =
         new Handler() {
@@ -258,7 +258,7 @@ class LifetimeTest {
   }
 
   @Test
-  void aViewOfAClosedOwnerShowsNoLaterOne() {
+  void viewOfClosedOwnerIgnoresReusedMemory() {
     Array first = table();
     ArrayView view = first.view();
     first.close();
@@ -275,7 +275,7 @@ class LifetimeTest {
    */
   @Test
   @Timeout(60)
-  void aForgottenOwnerWhoseStructWasMovedOutIsNoLeak() {
+  void unreachableOwnerOfMovedStructIsNotLeak() {
     long leaks = Owner.leaks();
     for (int round = 1; round <= 3; round++) {
       Raw there = Raw.array();

@@ -24,14 +24,14 @@ public abstract class LoadersSuite {
    * would reach C.
    */
   @Test
-  void aFailureIsLoggedWithoutAnInitializer() {
+  void failuresHasNoStaticInitializer() {
     for (Field field : Failures.class.getDeclaredFields()) {
       assertTrue(field.getType().isPrimitive(), field.getName());
     }
   }
 
   @Test
-  void anAddressCrossesClassLoaders() throws Exception {
+  void structCrossesClassLoaders() throws Exception {
     try (Copy producer = new Copy();
         Copy consumer = new Copy()) {
       List<String> closed = new CopyOnWriteArrayList<>();
@@ -69,7 +69,7 @@ public abstract class LoadersSuite {
 
   /** As in an application server, where the application contains the engine. */
   @Test
-  void engineOfTheContextClassLoaderIsFound() throws Exception {
+  void contextClassLoaderEngineIsFound() throws Exception {
     URL[] core = {locationOf(Array.class), locationOf(Failures.class)};
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
@@ -91,7 +91,7 @@ public abstract class LoadersSuite {
   }
 
   @Test
-  void shutdownRefusesOpenOwnersAndEndsTheLibrary() throws Exception {
+  void shutdownRejectsOpenOwnersAndEndsLibrary() throws Exception {
     useAndShutDown();
   }
 
@@ -112,7 +112,7 @@ public abstract class LoadersSuite {
   }
 
   @Test
-  void warningsOfLeaksAreLimited() {
+  void leakWarningsAreLimited() {
     String output = Child.runMain(Forgotten.class, "-Dforgotten=150");
     String warning = "WARNING: array: collected and not closed";
     assertEquals(100, output.split(warning, -1).length - 1, output);
@@ -120,12 +120,12 @@ public abstract class LoadersSuite {
   }
 
   @Test
-  void theClassLoaderOfTheFirstCallerIsNotKept() {
+  void firstCallerClassLoaderIsCollected() {
     assertTrue(Child.runMain(FirstCaller.class).endsWith("kept false\n"));
   }
 
   @Test
-  void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
+  void releaseFromCDuringShutdownLeaksAndIsCounted() throws Exception {
     String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(
         output.contains("fletching: ArrowArray.release during shutdown: it leaks, as any later"),
@@ -135,7 +135,7 @@ public abstract class LoadersSuite {
   }
 
   @Test
-  void theWarningOfALeakMaySayWhereTheOwnerWasMade() {
+  void leakStacksOptionShowsCreationSite() {
     String warning = "WARNING: array: collected and not closed";
     String output = Child.runMain(Forgotten.class, "-Dio.github.fletching.leakStacks=true");
     assertTrue(output.contains(warning), output);

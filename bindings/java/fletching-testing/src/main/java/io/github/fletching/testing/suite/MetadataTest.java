@@ -37,7 +37,7 @@ class MetadataTest {
   }
 
   @Property
-  void pairsSurviveASchema(@ForAll @Size(max = 12) List<byte[]> texts) {
+  void schemaKeepsMetadataPairs(@ForAll @Size(max = 12) List<byte[]> texts) {
     Metadata metadata = of(texts);
     assertEquals(metadata, Metadata.decode(metadata.encode()));
     try (Schema schema = new SchemaBuilder("i").metadata(metadata).build()) {
@@ -52,7 +52,7 @@ class MetadataTest {
 
   /** At any cut position. Bytes after a block are not read. */
   @Property
-  void aBlockThatIsCutIsRefused(
+  void decodeRejectsTruncatedBlock(
       @ForAll @Size(min = 2, max = 6) List<byte[]> texts, @ForAll int at) {
     byte[] block = of(texts).encode();
     byte[] longer = Arrays.copyOf(block, block.length + 3);
@@ -63,7 +63,7 @@ class MetadataTest {
   }
 
   @Property
-  void anyBytesAreReadOrRefused(@ForAll byte[] block) {
+  void decodeReadsOrRejectsAnyBytes(@ForAll byte[] block) {
     try {
       Metadata metadata = Metadata.decode(block);
       byte[] again = metadata.encode();
@@ -74,7 +74,7 @@ class MetadataTest {
   }
 
   @Property
-  void namesSurviveASchema(@ForAll String name, @ForAll @NotEmpty String format) {
+  void schemaKeepsNameAndFormat(@ForAll String name, @ForAll @NotEmpty String format) {
     if (Stream.of(name, format).flatMapToInt(String::codePoints).anyMatch(MetadataTest::isBad)) {
       assertThrows(FletchingException.class, () -> new SchemaBuilder(format).name(name).build());
       return;
@@ -99,7 +99,7 @@ class MetadataTest {
   }
 
   @Example
-  void theFirstPairOfAKeyIsFound() {
+  void textReturnsFirstValueOfKey() {
     Metadata metadata = Metadata.EMPTY.with("a", "b").with("c", "1").with("c", "2").with("d", "");
     assertEquals("b", metadata.text("a").orElseThrow());
     assertEquals("1", metadata.text("c").orElseThrow());
@@ -111,7 +111,7 @@ class MetadataTest {
   }
 
   @Example
-  void getReturnsTheBytesOfAValueThatIsNotUtf8() {
+  void getReturnsNonUtf8Value() {
     byte[] bytes = {(byte) 0xFF, (byte) 0xFE};
     Metadata metadata = Metadata.EMPTY.with("k".getBytes(StandardCharsets.UTF_8), bytes);
     byte[] found = metadata.get("k").orElseThrow();
@@ -122,7 +122,7 @@ class MetadataTest {
   }
 
   @Example
-  void aLoneSurrogateIsRefused() {
+  void withRejectsLoneSurrogate() {
     for (String[] pair : new String[][] {{"\ud800", ""}, {"", "a\udc00"}}) {
       String text = "metadata: lone surrogate: expected Unicode text";
       assertEquals(
@@ -135,7 +135,7 @@ class MetadataTest {
   }
 
   @Example
-  void metadataHasAValue() {
+  void equalsComparesPairs() {
     Metadata metadata = Metadata.EMPTY.with("a", "b");
     assertEquals(metadata, Metadata.EMPTY.with("a", "b"));
     assertEquals(metadata.hashCode(), Metadata.EMPTY.with("a", "b").hashCode());
@@ -161,7 +161,7 @@ class MetadataTest {
   }
 
   @Example
-  void noPairsAreFourBytes() {
+  void encodeEmptyMetadataReturnsFourBytes() {
     assertArrayEquals(new byte[4], Metadata.EMPTY.encode());
     assertEquals(Metadata.EMPTY, Metadata.decode(new byte[4]));
     assertMalformed("metadata: length of key 0 at byte 4: truncated: expected 4 bytes", 1);
@@ -170,7 +170,7 @@ class MetadataTest {
   }
 
   @Example
-  void errorsNameTheByteOffset() {
+  void errorsNameByteOffset() {
     assertMalformed("metadata: number of pairs at byte 0: truncated: expected 4 bytes");
     assertMalformed(
         "metadata: number of pairs at byte 0: negative: expected 0 or more, got -1", -1);
@@ -181,13 +181,13 @@ class MetadataTest {
   }
 
   @Example
-  void decodeRefusesNull() {
+  void decodeRejectsNull() {
     assertThrows(NullPointerException.class, () -> Metadata.decode(null));
   }
 
   /** A foreign block with lengths that no encoder writes. */
   @Example
-  void metadataRefusesLengthsAboveTheLimit() {
+  void metadataRejectsLengthsAboveLimit() {
     assertForeignMalformed(
         "metadata: length of key 0 at byte 4: too large: expected at most 2147483639, got"
             + " 2147483647",

@@ -48,7 +48,7 @@ class OwnersMemoryTest {
 
   /** Without an event the parent is independent, so it does not wait for its children. */
   @Test
-  void theChildrenOfADeviceArrayWithoutAnEventAreIndependent() {
+  void childrenWithoutEventAreIndependent() {
     DeviceArray parent = parent(false);
     DeviceArray first = parent.takeChild(0);
     DeviceArray values = parent.takeDictionary();
@@ -64,7 +64,7 @@ class OwnersMemoryTest {
 
   /** C releases a parent whose child was taken. */
   @Test
-  void aParentThatCReleasesIsMarked() {
+  void parentReleasedFromCIsMarked() {
     DeviceArray parent = parent(true);
     DeviceArray second = parent.takeChild(1);
     Raw there = exported(parent);
@@ -82,7 +82,7 @@ class OwnersMemoryTest {
 
   /** Nonzero reserved bytes are the producer's error, which is not propagated. */
   @Test
-  void theReservedBytesOfTheParentAreNotCopied() {
+  void takeChildDoesNotCopyReservedBytes() {
     Raw raw = foreign.deviceArray("a", 2, true);
     raw.device().set("reserved", -1);
     DeviceArray parent = DeviceArray.wrap(raw.address());
@@ -114,7 +114,7 @@ class OwnersMemoryTest {
 
   /** The producer's callback does not set release to NULL, which the specification requires. */
   @Test
-  void aStructWhoseProducerDoesNotMarkItIsMarked() {
+  void releaseMarksStructIfProducerDoesNot() {
     int[] calls = {0};
     Foreign.Release careless = foreign.keep(self -> calls[0]++);
     for (boolean isAttached : new boolean[] {false, true}) {
@@ -146,7 +146,7 @@ class OwnersMemoryTest {
 
   /** A foreign producer may use the same private_data values as this library. */
   @Test
-  void thePrivateDataOfAnotherProducerIsOpaque() {
+  void foreignPrivateDataIsOpaque() {
     Array ours = new ArrayBuilder(1).build(new Counted(closed, "ours"));
     ours.attach(new Counted(closed, "attached"));
     Raw there = Raw.exported(ours);
@@ -196,7 +196,7 @@ class OwnersMemoryTest {
 
   @Test
   @OnCopy
-  void shareWithoutMemoryForAFunctionChangesNothing() {
+  void shareWithoutMemoryForStubKeepsArray() {
     DeviceArray array = parent(true);
     List<Executable> uses =
         List.of(array::share, () -> array.attach(this), () -> array.takeChild(0));
@@ -212,7 +212,7 @@ class OwnersMemoryTest {
 
   @Test
   @OnCopy
-  void takeChildWithoutMemoryForItsEventChangesNothing() {
+  void takeChildWithoutMemoryForEventKeepsParent() {
     DeviceArray parent = parent(true);
     Copy.without(
         "io.github.fletching.Share$Hook",
@@ -225,7 +225,7 @@ class OwnersMemoryTest {
 
   /** Adjacent structs in memory. */
   @Test
-  void aDeviceArrayChangesNoOther() {
+  void deviceArrayDoesNotChangeOthers() {
     List<DeviceArray> all = new ArrayList<>();
     for (int i = 0; i < 200; i++) {
       all.add(
@@ -254,7 +254,7 @@ class OwnersMemoryTest {
   }
 
   @Test
-  void aSchemaChangesNoOther() {
+  void schemaDoesNotChangeOthers() {
     List<Schema> all = new ArrayList<>();
     for (int i = 0; i < 200; i++) {
       all.add(new SchemaBuilder("f" + i).child(new SchemaBuilder("c" + i)).flags(i).build());

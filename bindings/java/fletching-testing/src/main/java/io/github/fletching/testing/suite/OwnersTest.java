@@ -60,7 +60,7 @@ class OwnersTest {
   }
 
   @Test
-  void aMovedStructIsReleasedOnce() {
+  void movedStructIsReleasedOnce() {
     Raw there = Raw.array();
     Array array = table();
     array.moveTo(there.address());
@@ -77,7 +77,7 @@ class OwnersTest {
 
   /** The owner is closed, or foreign code has moved the struct out. */
   @Test
-  void everyMethodOfAReleasedOwnerThrows() {
+  void releasedOwnerThrowsOnEveryMethod() {
     for (boolean isMovedOut : new boolean[] {false, true}) {
       Array array = table();
       ArrayView view = array.view();
@@ -131,7 +131,7 @@ class OwnersTest {
   }
 
   @Test
-  void nothingIsImportedFromNullOrAReleasedStruct() {
+  void wrapRejectsNullAndReleasedStruct() {
     assertInvalid("import: array is NULL: expected an address", () -> Array.wrap(0));
     assertInvalid(
         "import: device array is released: expected a live struct",
@@ -147,7 +147,7 @@ class OwnersTest {
   }
 
   @Test
-  void aViewBelowAStructThatWasTakenReadsAsEmpty() {
+  void viewBelowTakenStructIsEmpty() {
     try (Array array = table()) {
       ArrayView values = array.child(0).dictionary();
       assertEquals(1, values.length());
@@ -166,7 +166,7 @@ class OwnersTest {
   }
 
   @Test
-  void aSecondReleaseOfACopyIsLoggedAndIgnored() {
+  void secondReleaseOfCopyIsLoggedAndIgnored() {
     Raw there = Raw.array();
     table().moveTo(there.address());
     Raw copy = there.copy(Raw.array());
@@ -179,7 +179,7 @@ class OwnersTest {
   }
 
   @Test
-  void aConsumerInCMovesChildrenOut() {
+  void consumerInCMovesChildrenOut() {
     Raw there = Raw.array();
     table().moveTo(there.address());
     Raw first = there.child(0).move(Raw.array());
@@ -193,7 +193,7 @@ class OwnersTest {
   }
 
   @Test
-  void childrenAreTakenInAnyOrder() {
+  void takeChildWorksInAnyOrder() {
     Array table = table();
     Array second = table.takeChild(1);
     assertTrue(table.child(1).isReleased());
@@ -233,7 +233,7 @@ class OwnersTest {
 
   /** A consumer may write such a count into an exported struct. */
   @Test
-  void anImpossibleCountReadsAsZero() {
+  void impossibleCountReadsAsZero() {
     for (long count : new long[] {-1, (1L << 22) + 1, (1L << 32) + 1}) {
       Raw there = Raw.array();
       table().moveTo(there.address());
@@ -252,7 +252,7 @@ class OwnersTest {
 
   /** A child that was not taken is released with its parent. */
   @Test
-  void theOtherChildrenOfAnArrayWithAnEventDoNotWait() {
+  void closeReleasesRemainingChildrenAtOnce() {
     Raw there = Raw.deviceArray();
     deviceTable(4096).moveTo(there.address());
     Raw other = Raw.array();
@@ -269,7 +269,7 @@ class OwnersTest {
   }
 
   @Test
-  void anObjectIsKeptUntilTheRelease() {
+  void attachedObjectIsKeptUntilRelease() {
     Array table = table();
     table.attach(object("first"));
     table.attach(object("second"));
@@ -287,7 +287,7 @@ class OwnersTest {
   }
 
   @Test
-  void anAttachedObjectThatThrowsIsLogged() {
+  void throwingAttachedObjectIsLogged() {
     AutoCloseable thrower =
         () -> {
           throw new Exception("on purpose");
@@ -300,7 +300,7 @@ class OwnersTest {
   }
 
   @Test
-  void aSharedArrayIsReleasedByItsLastUser() {
+  void lastUserReleasesSharedArray() {
     Shared<DeviceArray> shared = deviceTable(4096).share();
     assertEquals(2, shared.columnCount());
     DeviceArray column = shared.column(1);
@@ -323,7 +323,7 @@ class OwnersTest {
   }
 
   @Test
-  void aSharedSchemaKeepsItsTexts() {
+  void sharedSchemaKeepsStrings() {
     SchemaBuilder builder = new SchemaBuilder("+s").child(new SchemaBuilder("i").name("a"));
     try (Shared<Schema> shared = builder.build().share();
         Schema view = shared.view();
@@ -355,7 +355,7 @@ class OwnersTest {
 
   /** Only the parent, which owns the event, is released after the taken child. */
   @Test
-  void theDictionaryOfAnArrayWithAnEventDoesNotWait() {
+  void closeReleasesDictionaryAtOnce() {
     Foreign foreign = new Foreign();
     DeviceArray parent = DeviceArray.wrap(foreign.deviceArray("a", 2, true).address());
     DeviceArray child = parent.takeChild(0);
@@ -366,7 +366,7 @@ class OwnersTest {
   }
 
   @Test
-  void theChildrenOfADeviceArrayShareItsEvent() {
+  void takenChildrenShareEvent() {
     DeviceArray table = deviceTable(0x1000);
     int before = Handles.count();
     DeviceArray first = table.takeChild(0);
@@ -379,7 +379,7 @@ class OwnersTest {
 
   /** Like a release that C calls, close never throws. */
   @Test
-  void aCloseOfACopyIsLogged() {
+  void closeOfCopyIsLogged() {
     Raw there = Raw.array();
     table().moveTo(there.address());
     Raw copy = there.copy(Raw.array());

@@ -61,7 +61,7 @@ class PretendedLibrariesTest {
   }
 
   @Test
-  void missingFunctionFailsOnlyOperationsThatNeedIt() {
+  void missingFunctionFailsOnlyItsOperations() {
     Pretending.libraries(Map.of("libOpenCL.so", true));
     List<String> missing =
         List.of("clGetContextInfo", "clFlush", "clWaitForEvents", "clEnqueueMarkerWithWaitList");
@@ -110,7 +110,7 @@ class PretendedLibrariesTest {
   }
 
   @Test
-  void aNameNeedsMemory() {
+  void loadWithoutMemoryReturnsEnomem() {
     Pretending.libraries(Map.of("libOpenCL.so.1", true));
     try (DeviceArray array = array(DeviceType.OPENCL)) {
       int live = Counting.live();

@@ -72,7 +72,7 @@ class PretendedRuntimesTest {
 
   /** If the driver does not write the capture state, the stream counts as not captured. */
   @Test
-  void recordedEventHasNoTimingAndWaitOfHostSleeps() {
+  void recordedEventHasNoTimingAndBlockingSync() {
     AtomicInteger created = new AtomicInteger();
     onBoth(
         (gpu, gated) -> {
@@ -97,7 +97,7 @@ class PretendedRuntimesTest {
   }
 
   @Test
-  void externalEventsNeedTheirFunction() {
+  void externalEventsRequireRecordWithFlags() {
     Pretending.remove("hipEventRecordWithFlags");
     refuseExternalEvents(80_000_000);
   }
@@ -148,7 +148,7 @@ class PretendedRuntimesTest {
 
   /** The call that exchanges the mode can report an error of earlier work. */
   @Test
-  void modeIsRestoredAfterErrorOfEarlierWork() {
+  void modeIsRestoredAfterEarlierError() {
     Deque<Integer> results = new ArrayDeque<>();
     onBoth(
         (gpu, gated) -> {
@@ -169,7 +169,7 @@ class PretendedRuntimesTest {
 
   /** A call that only sets the mode can report the loss of another device. */
   @Test
-  void onlyQueryOfEventReportsLossOfItsDevice() {
+  void onlyEventQueryReportsDeviceLoss() {
     AtomicInteger code = new AtomicInteger();
     AtomicInteger refused = new AtomicInteger();
     onBoth(

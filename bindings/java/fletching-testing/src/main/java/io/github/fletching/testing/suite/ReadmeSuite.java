@@ -23,7 +23,7 @@ public abstract class ReadmeSuite {
   protected abstract String run(long deviceArray);
 
   @Test
-  void theExampleOfTheRawLayerRuns() {
+  void rawLayerExampleRuns() {
     List<String> closed = new ArrayList<>();
     Raw raw = Raw.deviceArray();
     new ArrayBuilder(4)
@@ -49,7 +49,7 @@ public abstract class ReadmeSuite {
   // The example ends
 
   @Test
-  void theExampleOfTheSafeLayerRuns() {
+  void safeLayerExampleRuns() {
     List<String> closed = new ArrayList<>();
     Raw raw = Raw.deviceArray();
     produce(raw.address(), 4096, new Counted(closed, "memory"));

@@ -19,7 +19,7 @@ class SlotsTest {
   private static final int OPEN = 3; // at once, so that several slots are in use
 
   @Test
-  void everyOwnerHasASlotOfItsOwn() throws InterruptedException {
+  void ownersHaveSeparateSlots() throws InterruptedException {
     AtomicLong released = new AtomicLong();
     AtomicLong wrong = new AtomicLong();
     List<Thread> threads = new ArrayList<>();

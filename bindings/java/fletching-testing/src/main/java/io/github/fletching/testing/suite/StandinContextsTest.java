@@ -29,7 +29,7 @@ class StandinContextsTest {
   private static final int EINVAL = 22;
 
   @Test
-  void theDeviceIsSetOnlyWhereItIsAnother() {
+  void deviceIsSetOnlyIfNotCurrent() {
     Gpu hip = Gpu.hip("standin");
     Gpu.Gated gated = hip.new Gated();
     hip.recordEvent(gated.event, gated.producer);
@@ -110,7 +110,7 @@ class StandinContextsTest {
   }
 
   @Test
-  void eventsOfADestroyedContextAreNotUsed() {
+  void eventsOfDestroyedContextAreNotUsed() {
     Gpu gpu = Gpu.cuda("standin");
     exportFromADestroyedContext(gpu, false);
     exportFromADestroyedContext(gpu, true);
@@ -145,7 +145,7 @@ class StandinContextsTest {
 
   /** A created context is found again by its ID. */
   @Test
-  void eventsOfACreatedContextAreDestroyed() {
+  void eventsOfCreatedContextAreDestroyed() {
     Gpu gpu = Gpu.cuda("standin");
     long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
     long stream = releaseOnAnotherThread(gpu);
@@ -231,7 +231,7 @@ class StandinContextsTest {
   // --- Captures
 
   @Test
-  void aCaptureIsNotInvalidated() {
+  void captureStaysValid() {
     onBoth(
         (gpu, gated) -> {
           long captured = gpu.makeStream();
@@ -278,7 +278,7 @@ class StandinContextsTest {
   }
 
   @Test
-  void anInvalidCaptureIsRefused() {
+  void rejectsInvalidCapture() {
     onBoth(
         (gpu, gated) -> {
           DeviceArray incoming = awaited(gpu.type, gated.event);
@@ -298,7 +298,7 @@ class StandinContextsTest {
 
   /** The legacy default stream would depend on the captured stream. */
   @Test
-  void theLegacyStreamIsRefusedDuringACapture() {
+  void rejectsLegacyStreamDuringCapture() {
     onBoth(
         (gpu, gated) -> {
           long blocking = gpu.makeStream(true);
@@ -317,7 +317,7 @@ class StandinContextsTest {
   }
 
   @Test
-  void aGraphWaitsAndRecordsAtEachLaunch() {
+  void graphWaitsAndRecordsAtEachLaunch() {
     onBoth(
         (gpu, gated) -> {
           long captured = gpu.makeStream();

@@ -76,7 +76,7 @@ class StandinEventsTest {
   }
 
   @Test
-  void anInterruptDoesNotEndTheWait() {
+  void interruptDoesNotEndWait() {
     onBoth(
         (gpu, gated) -> {
           gated.shut();
@@ -104,7 +104,7 @@ class StandinEventsTest {
   }
 
   @Test
-  void theEventOutlivesTheParent() {
+  void eventOutlivesParent() {
     onBoth(
         (gpu, gated) -> {
           long events = gpu.events();
@@ -133,7 +133,7 @@ class StandinEventsTest {
   }
 
   @Test
-  void aTakenChildKeepsTheEvent() {
+  void takenChildKeepsEvent() {
     onBoth(
         (gpu, gated) -> {
           gated.shut();
@@ -155,7 +155,7 @@ class StandinEventsTest {
 
   /** An array from a builder, with views that share the event. */
   @Test
-  void aBuiltArrayMayRecordAnEvent() {
+  void builtArrayRecordsEvent() {
     onBoth(
         (gpu, gated) -> {
           Releases closed = new Releases();
@@ -174,7 +174,7 @@ class StandinEventsTest {
   }
 
   @Test
-  void malformedArraysAreRefused() {
+  void exportWithEventRejectsMalformedArray() {
     onBoth(
         (gpu, gated) -> {
           long records = gpu.calls(gpu.record);
@@ -199,7 +199,7 @@ class StandinEventsTest {
 
   /** The reaper's thread is a daemon and ends when no release is pending. */
   @Test
-  void theReaperRunsOnlyWhileReleasesArePending() {
+  void reaperRunsOnlyWhileReleasesArePending() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -224,7 +224,7 @@ class StandinEventsTest {
   }
 
   @Test
-  void aSlowCallbackDelaysNoOther() {
+  void slowCallbackDoesNotDelayOthers() {
     onBoth(
         (gpu, gated) -> {
           CountDownLatch begun = new CountDownLatch(40);
@@ -257,7 +257,7 @@ class StandinEventsTest {
   }
 
   @Test
-  void closedArraysAreRefused() {
+  void operationsRejectClosedArray() {
     onBoth(
         gpu -> {
           DeviceStream stream = gpu.stream(0);
@@ -279,7 +279,7 @@ class StandinEventsTest {
   }
 
   @Test
-  void severalThreadsMayWait() {
+  void threadsMayWaitConcurrently() {
     onBoth(
         (gpu, gated) -> {
           DeviceArray array = array(gpu);

@@ -78,7 +78,7 @@ class StandinFailuresTest {
   }
 
   @Test
-  void everyFailureIsAnError() {
+  void everyRuntimeFailureThrows() {
     onBoth(
         (gpu, gated) -> {
           gpu.recordEvent(gated.event, gated.producer);
@@ -120,7 +120,7 @@ class StandinFailuresTest {
 
   /** A second failure during the handling of the first is not reported as the cause. */
   @Test
-  void theFirstFailureIsReported() {
+  void firstFailureIsReported() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
     DeviceArray array = awaited(gpu.type, gated.event);
@@ -172,7 +172,7 @@ class StandinFailuresTest {
   }
 
   @Test
-  void aQueryThatFailsIsTriedAgain() {
+  void failedQueryIsRetried() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -194,7 +194,7 @@ class StandinFailuresTest {
   }
 
   @Test
-  void arraysOfALostDeviceAreReleased() {
+  void arrayOfLostDeviceIsReleased() {
     onBoth(
         (gpu, gated) -> {
           gated.shut();
@@ -238,7 +238,7 @@ class StandinFailuresTest {
   }
 
   @Test
-  void keptArrayOfALostDeviceIsReleased() {
+  void keptArrayOfLostDeviceIsReleased() {
     onBoth(
         (gpu, gated) -> {
           Releases kept = new Releases();
@@ -259,7 +259,7 @@ class StandinFailuresTest {
 
   /** The vendor's functions for error names and texts may fail as well. */
   @Test
-  void anErrorWithoutANameHasItsNumber() {
+  void unnamedErrorShowsNumber() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
     DeviceArray array = awaited(gpu.type, gated.event);
@@ -279,7 +279,7 @@ class StandinFailuresTest {
 
   /** The caller waits for the stream; an array that was deferred earlier is still released. */
   @Test
-  void nothingIsLostWithoutAThread() {
+  void releaseAfterWithoutThreadReleases() {
     Child.run(this, "releaseWithoutThreads");
   }
 

@@ -49,7 +49,7 @@ class StandinLibrariesTest {
   }
 
   @Test
-  void aMissingLibraryIsNamed() {
+  void missingLibraryErrorNamesLibrary() {
     assumeFalse(Child.run(this, "missingLibraries").contains(DRIVER), DRIVER);
   }
 
@@ -66,7 +66,7 @@ class StandinLibrariesTest {
   }
 
   @Test
-  void aMissingSymbolIsNamed() {
+  void missingSymbolErrorNamesSymbol() {
     Child.run(this, "missingSymbols");
   }
 
@@ -110,7 +110,7 @@ class StandinLibrariesTest {
 
   /** The library has only the functions that the operations call. */
   @Test
-  void functionsForTextsMayBeMissing() {
+  void errorTextFunctionsAreOptional() {
     Child.run(this, "nameless");
   }
 
@@ -119,7 +119,7 @@ class StandinLibrariesTest {
   }
 
   @Test
-  void anOldLibraryLacksExternalEventsAlone() {
+  void oldLibraryLacksOnlyExternalEvents() {
     Child.run(this, "old");
   }
 

@@ -61,7 +61,7 @@ class StandinReleasesTest {
 
   /** C moves the struct while the release is pending, so the struct has another owner. */
   @Test
-  void releaseAfterOfArrayMovedOutReleasesNothing() {
+  void releaseAfterMovedArrayDoesNotRelease() {
     onBoth(
         (gpu, gated) -> {
           gated.shut();
@@ -215,7 +215,7 @@ class StandinReleasesTest {
   }
 
   @Test
-  void runningCountsCallbacksThatHaveNotReturned() {
+  void runningCountsUnfinishedCallbacks() {
     onBoth(
         (gpu, gated) -> {
           CountDownLatch go = new CountDownLatch(1);

@@ -63,7 +63,7 @@ class StandinTensorsTest {
 
   /** The host may read the bitmap only after the wait. */
   @Test
-  void nullsAreCountedAfterTheWait() {
+  void nullsAreCountedAfterWait() {
     onBoth(
         (gpu, gated) -> {
           Memory bits = new Memory(8);
@@ -87,7 +87,7 @@ class StandinTensorsTest {
   }
 
   @Test
-  void anImportRecordsAnEvent() {
+  void importRecordsEvent() {
     onBoth(
         (gpu, gated) -> {
           gated.shut();
@@ -105,7 +105,7 @@ class StandinTensorsTest {
 
   /** Device 0 of pinned memory names no GPU; only the second GPU is in use. */
   @Test
-  void pinnedMemoryIsOfTheCurrentDevice() {
+  void pinnedMemoryUsesCurrentDevice() {
     onBoth(
         gpu -> {
           Memory memory = new Memory(16);
@@ -124,7 +124,7 @@ class StandinTensorsTest {
 
   /** Otherwise another device would be mistaken for the current one. */
   @Test
-  void aQueryOfTheCurrentContextThatFailsIsAnError() {
+  void failedContextQueryThrows() {
     Gpu gpu = Gpu.cuda("standin");
     DlpackImportOptions options =
         DlpackImportOptions.defaults().stream(ConsumerStream.of(DeviceType.CUDA_HOST, 1));
@@ -139,7 +139,7 @@ class StandinTensorsTest {
   }
 
   @Test
-  void aCopyWaitsForTheStream() {
+  void copyWaitsForStream() {
     onBoth(
         (gpu, gated) -> {
           Memory memory = new Memory(16);

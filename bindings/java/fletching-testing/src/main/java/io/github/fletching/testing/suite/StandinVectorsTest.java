@@ -78,7 +78,7 @@ class StandinVectorsTest {
   }
 
   @Test
-  void eachHolds() {
+  void everyVectorHolds() {
     File file = read();
     onBoth(
         gpu -> {

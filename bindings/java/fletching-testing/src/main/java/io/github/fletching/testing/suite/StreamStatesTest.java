@@ -39,7 +39,7 @@ class StreamStatesTest {
 
   @ParameterizedTest
   @EnumSource(Flavor.class)
-  void everyLaterErrorHasTheFirstAsItsCause(Flavor flavor) {
+  void laterErrorsHaveFirstErrorAsCause(Flavor flavor) {
     Script script = new Script(flavor, 0);
     script.codes.put(1, EIO);
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
@@ -71,7 +71,7 @@ class StreamStatesTest {
   /** There is no batch that the close could have released. */
   @ParameterizedTest
   @EnumSource(Flavor.class)
-  void aStreamThatIsClosedDuringItsLastCallHasEnded(Flavor flavor) {
+  void closeDuringLastCallEndsStream(Flavor flavor) {
     Script script = new Script(flavor, 0);
     BatchStream<? extends ArrayOwner> stream = script.open();
     script.atEnd =
@@ -115,7 +115,7 @@ class StreamStatesTest {
 
   @ParameterizedTest
   @EnumSource(Flavor.class)
-  void aStreamThatHasEndedIsNotDead(Flavor flavor) {
+  void endedStreamStaysUsable(Flavor flavor) {
     Script script = new Script(flavor, 1);
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
       assertSame(stream, stream.iterator());
@@ -136,7 +136,7 @@ class StreamStatesTest {
 
   @ParameterizedTest
   @EnumSource(Flavor.class)
-  void aReleasedSchemaIsAnError(Flavor flavor) {
+  void rejectsReleasedSchema(Flavor flavor) {
     Script script = new Script(flavor, 1);
     script.hasSchema = false;
     String text = "get_schema: released schema with return value 0: expected a live schema";
@@ -186,14 +186,14 @@ class StreamStatesTest {
   }
 
   @Test
-  void bytesThatAreNotUtf8AreEscaped() {
+  void nonUtf8BytesAreEscaped() {
     assertEquals("a\\xffb", textOf('a', 0xFF, 'b'));
     assertEquals("\\xe2\\x82c\\xc3", textOf(0xE2, 0x82, 'c', 0xC3));
     assertEquals("\\xc0\\x80\u00e9\\x9f", textOf(0xC0, 0x80, 0xC3, 0xA9, 0x9F));
   }
 
   @Test
-  void atMost4096BytesArePrinted() {
+  void errorTextIsLimitedTo4096Bytes() {
     String most = "x".repeat(4096);
     assertEquals(most, textOf(most));
     assertEquals(most + "...", textOf(most + "y"));
@@ -211,7 +211,7 @@ class StreamStatesTest {
   }
 
   @Test
-  void aCodeThatIsNotPositiveIsInTheText() {
+  void nonpositiveCodeIsInText() {
     byte[] text = "text".getBytes(StandardCharsets.UTF_8);
     Map.of(
             1,
@@ -252,7 +252,7 @@ class StreamStatesTest {
 
   /** Each of the 24 reserved bytes is checked, and no other byte. */
   @Test
-  void reservedBytesAreAWarning() {
+  void nonzeroReservedBytesWarn() {
     assertEquals(List.of(), warnings(with(0, 0)));
     for (int word = 0; word < 3; word++) {
       for (long value : new long[] {1, 1L << 63}) {
@@ -271,7 +271,7 @@ class StreamStatesTest {
 
   /** By default warnings are dropped. */
   @Test
-  void aBatchOfTwoWarnings() {
+  void oneBatchMayWarnTwice() {
     Script script = with(2, 5);
     script.found = 3;
     assertEquals(

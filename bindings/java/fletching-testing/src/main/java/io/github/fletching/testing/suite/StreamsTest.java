@@ -80,7 +80,7 @@ class StreamsTest {
   }
 
   @Test
-  void aLoopContinuesWhereTheLastOneStopped() {
+  void secondLoopContinuesFirst() {
     List<Long> lengths = new ArrayList<>();
     try (ArrayStream stream = three()) {
       for (Array batch : stream) {
@@ -104,7 +104,7 @@ class StreamsTest {
   }
 
   @Test
-  void aStreamThatForeignCodeMovedOutIsNotCalled() {
+  void movedOutStreamIsNotCalled() {
     ArrayStream stream = three();
     Raw there = Raw.streamAt(stream.address()).move(Raw.stream());
     assertTrue(stream.isReleased());
@@ -119,7 +119,7 @@ class StreamsTest {
   }
 
   @Test
-  void aBatchThatWasReadAheadIsReleasedWithTheStream() {
+  void closeReleasesBatchReadAhead() {
     ArrayStream stream = three();
     assertTrue(stream.hasNext());
     assertTrue(stream.hasNext());
@@ -153,7 +153,7 @@ class StreamsTest {
   }
 
   @Test
-  void anErrorArrivesWithItsErrnoAndEndsTheStream() {
+  void errorKeepsErrnoAndEndsStream() {
     List<Integer> calls = new ArrayList<>();
     ArrayStream stream =
         through(
@@ -176,7 +176,7 @@ class StreamsTest {
 
   /** A text longer than 4096 bytes is cut between two characters. */
   @Test
-  void aLongTextIsCut() {
+  void longErrorTextIsTruncated() {
     String almost = "x".repeat(4095);
     Map.of("x".repeat(4097), "x".repeat(4096) + "...", almost + "\u00e9!", almost + "...")
         .forEach(
@@ -193,7 +193,7 @@ class StreamsTest {
   }
 
   @Test
-  void anExceptionOfTheIteratorIsEio() {
+  void iteratorExceptionIsEio() {
     Map<Throwable, String> texts =
         Map.of(
             new StackOverflowError("deep"), "java.lang.StackOverflowError: deep",
@@ -219,7 +219,7 @@ class StreamsTest {
   }
 
   @Test
-  void streamErrnoOfAnExceptionSaysItsKind() {
+  void exceptionKindSelectsErrno() {
     int enosys = System.getProperty("os.name").startsWith("Mac") ? 78 : 38;
     assertThrown(
         enosys,
@@ -234,7 +234,7 @@ class StreamsTest {
   }
 
   @Test
-  void nextRefusesViewsWithoutTheListOfSizes() {
+  void nextRejectsViewsWithoutSizesBuffer() {
     SchemaBuilder views = new SchemaBuilder("vu");
     List<Array> batches = List.of(rows(3).build(null), rows(7).build(null), rows(2).build(null));
     try (ArrayStream stream = ArrayStream.of(views.build(), batches.iterator())) {
@@ -246,7 +246,7 @@ class StreamsTest {
 
   /** Each batch must match the schema's buffers, children and dictionaries. */
   @Test
-  void nextRefusesBatchOfAnotherShape() {
+  void nextRejectsBatchOfOtherShape() {
     SchemaBuilder item = new SchemaBuilder("g").name("items");
     SchemaBuilder list = new SchemaBuilder("+l").name("a").child(item);
     SchemaBuilder text = new SchemaBuilder("c").name("b").dictionary(new SchemaBuilder("u"));
@@ -286,7 +286,7 @@ class StreamsTest {
   }
 
   @Test
-  void nextAcceptsNullsOfAStreamOfValues() {
+  void nextAcceptsNullsInValueStream() {
     Array batch = new ArrayBuilder(1).nullCount(1).buffers(64, 64).build(null);
     try (ArrayStream stream =
             ArrayStream.of(new SchemaBuilder("i").build(), List.of(batch).iterator());
@@ -297,7 +297,7 @@ class StreamsTest {
 
   /** Later calls, possibly on other threads, return only the error. */
   @Test
-  void anInterruptOfTheIteratorIsKeptOnce() {
+  void iteratorInterruptIsRestoredOnce() {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), throwing(new InterruptedException("slow"))).moveTo(raw.address());
     for (boolean isFirst : new boolean[] {true, false, false}) {
@@ -309,7 +309,7 @@ class StreamsTest {
   }
 
   @Test
-  void theErrorTextIsKeptUntilTheNextCall() {
+  void errorTextIsKeptUntilNextCall() {
     Raw raw = Raw.stream();
     ArrayStream.of(
             schema(),
@@ -351,7 +351,7 @@ class StreamsTest {
   }
 
   @Test
-  void aBatchThatWasReadAheadIsThereDuringACall() {
+  void batchReadAheadIsVisibleDuringCall() {
     ArrayStream[] self = new ArrayStream[1];
     List<Boolean> more = new ArrayList<>();
     Script.Fill getSchema =
@@ -371,7 +371,7 @@ class StreamsTest {
   }
 
   @Test
-  void aCloseDuringACallWaitsForIt() {
+  void closeDuringCallWaits() {
     ArrayStream[] self = new ArrayStream[1];
     self[0] =
         through(
@@ -410,7 +410,7 @@ class StreamsTest {
   }
 
   @Test
-  void theIteratorOfAnUnreadStreamIsClosed() {
+  void closeUnreadStreamClosesIterator() {
     through(new Batches(() -> {})).close();
     assertClosed(closed, "iterator");
     Schema gone = schema();
@@ -420,7 +420,7 @@ class StreamsTest {
   }
 
   @Test
-  void aStreamMayExportAnother() {
+  void streamMayExportAnotherStream() {
     ArrayStream inner = three();
     try (ArrayStream outer = through(inner)) {
       outer.next().close();
@@ -430,7 +430,7 @@ class StreamsTest {
   }
 
   @Test
-  void theErrorOfAMissingCallbackNamesTheRule() {
+  void missingCallbackErrorNamesRule() {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), List.<Array>of().iterator()).moveTo(raw.address());
     raw.set("get_next", 0);
@@ -457,7 +457,7 @@ class StreamsTest {
   }
 
   @Test
-  void aBatchOfAnotherDeviceIsReported() {
+  void nextReportsBatchOnOtherDevice() {
     try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA);
         DeviceArray batch = stream.next()) {
       assertEquals(DeviceType.CUDA, stream.deviceType());
@@ -504,7 +504,7 @@ class StreamsTest {
   }
 
   @Test
-  void aConsumerOfWarningsMayThrowAnError() {
+  void warningConsumerMayThrowError() {
     try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA_HOST)) {
       stream.onWarning(
           warning -> {

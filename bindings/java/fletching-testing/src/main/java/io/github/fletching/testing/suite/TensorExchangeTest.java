@@ -92,7 +92,7 @@ class TensorExchangeTest {
   }
 
   @Test
-  void theAllocatorOfAnotherMakesATensor() {
+  void foreignAllocatorMakesTensor() {
     ForeignTensor foreign = ForeignTensor.of(INT32, 0x1000, 2, 3);
     DlpackExchange exchange =
         with(
@@ -114,7 +114,7 @@ class TensorExchangeTest {
   }
 
   @Test
-  void errorsOfAnotherAreReported() {
+  void foreignErrorsAreReported() {
     for (String kind : List.of("MemoryError", "ValueError")) {
       DlpackExchange exchange =
           with(
@@ -181,7 +181,7 @@ class TensorExchangeTest {
   // --- This library's table
 
   @Test
-  void ourAllocatorAlignsMemory() {
+  void allocatorAlignsMemory() {
     for (int round = 0; round < 20; round++) {
       try (Tensor tensor = DlpackExchange.ofJava().allocate(new TensorBuilder(INT32, 3, 2))) {
         assertEquals(0, tensor.dataAddress() % 256);

@@ -89,7 +89,7 @@ class TensorExportTest {
   private static final SchemaBuilder INT = new SchemaBuilder("i");
 
   @Test
-  void theTensorSharesTheMemory() {
+  void tensorSharesMemory() {
     try (Tensor tensor = export(INT, array(6).offset(5), PLAIN)) {
       assertEquals(values + 20, tensor.dataAddress());
       assertEquals(0, tensor.byteOffset());
@@ -109,7 +109,7 @@ class TensorExportTest {
   }
 
   @Test
-  void listsAndTensorsAreDimensions() {
+  void listsAndTensorsBecomeDimensions() {
     ArrayBuilder lists =
         new ArrayBuilder(3)
             .offset(1)
@@ -153,7 +153,7 @@ class TensorExportTest {
   }
 
   @Test
-  void parametersAreRead() {
+  void extensionParametersAreParsed() {
     ArrayBuilder one = new ArrayBuilder(1).buffers(0).child(array(2));
     for (String text :
         List.of(
@@ -193,7 +193,7 @@ class TensorExportTest {
   }
 
   @Test
-  void everyTypeIsDecided() {
+  void everyTypeIsExportedOrRejected() {
     Map<String, DataType> stored =
         Map.of(
             "tdm",
@@ -237,7 +237,7 @@ class TensorExportTest {
   }
 
   @Test
-  void handlesStayApartFromOffsets() {
+  void memoryHandleKeepsByteOffset() {
     for (DeviceType device : List.of(DeviceType.OPENCL, DeviceType.of(9999))) {
       try (Schema schema = INT.build();
           Tensor tensor = array(4).offset(5).buildOn(device, 3, 0, null).toDlpack(schema)) {
@@ -270,7 +270,7 @@ class TensorExportTest {
   }
 
   @Test
-  void aNullListOfChildrenIsRefused() {
+  void exportRejectsNullChildren() {
     try (Schema schema = list("+w:2", INT).build();
         DeviceArray array = onCpu(new ArrayBuilder(1).buffers(0).child(array(2)))) {
       for (Raw raw : List.of(Raw.schemaAt(schema.address()), Raw.arrayAt(array.address()))) {
@@ -290,7 +290,7 @@ class TensorExportTest {
   }
 
   @Test
-  void nullsAreRefused() {
+  void exportRejectsNulls() {
     ArrayBuilder some = new ArrayBuilder(3).buffers(foreign.bytes(5), values);
     assertRefused(ENOTSUP, INT, some.nullCount(1), "has nulls");
     assertRefused(ENOTSUP, INT, some.nullCount(-1), "hint: fill them, or let the export ignore");
@@ -319,7 +319,7 @@ class TensorExportTest {
   }
 
   @Test
-  void malformedArraysAreRefused() {
+  void exportRejectsMalformedArray() {
     assertRefused(EINVAL, INT, new ArrayBuilder(1).buffers(0, 0), "buffers[1] is NULL");
     assertRefused(EINVAL, INT, new ArrayBuilder(1).buffers(0), "expected at least 2, got 1");
     assertRefused(EINVAL, INT, array(1).offset(Long.MAX_VALUE), "offset plus length out of range");
@@ -343,7 +343,7 @@ class TensorExportTest {
   }
 
   @Test
-  void releasedStructsAreRefused() {
+  void exportRejectsReleasedStruct() {
     SchemaBuilder lists = list("+w:2", INT.dictionary(null));
     ArrayBuilder two = new ArrayBuilder(2).buffers(0).child(array(4));
     try (Schema schema = lists.build();
@@ -378,7 +378,7 @@ class TensorExportTest {
   }
 
   @Test
-  void negativeLengthsInMetadataAreRefused() {
+  void exportRejectsNegativeMetadataCount() {
     Raw raw = Raw.schema();
     INT.build().moveTo(raw.address());
     raw.set("metadata", foreign.bytes(0xFF, 0xFF, 0xFF, 0xFF));

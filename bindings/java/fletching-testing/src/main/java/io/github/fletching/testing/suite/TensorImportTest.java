@@ -96,7 +96,7 @@ class TensorImportTest {
   // --- The owner
 
   @Test
-  void accessorsReadTheStruct() {
+  void accessorsReadStruct() {
     ForeignTensor foreign = int32(2, 3).strides(1, 2).byteOffset(8).flags(3);
     try (Tensor tensor = foreign.on(DeviceType.OPENCL, 5).take()) {
       assertEquals(foreign.address(), tensor.address());
@@ -133,7 +133,7 @@ class TensorImportTest {
   }
 
   @Test
-  void closeDeletesOnceAndAMoveDoesNot() {
+  void closeDeletesOnceAndMoveDoesNot() {
     ForeignTensor foreign = int32(2);
     Tensor tensor = foreign.take();
     tensor.close();
@@ -163,7 +163,7 @@ class TensorImportTest {
   }
 
   @Test
-  void forgottenTensorsAreDeletedOnce() {
+  void unreachableTensorIsDeletedOnce() {
     for (boolean isImported : new boolean[] {false, true}) {
       ForeignTensor foreign = int32(2, 3);
       long leaks = Owner.leaks();
@@ -177,7 +177,7 @@ class TensorImportTest {
   }
 
   @Test
-  void aBuiltTensorKeepsItsMemory() {
+  void builtTensorKeepsMemory() {
     List<String> closed = new ArrayList<>();
     long[] shape = {2, 0, 3};
     TensorBuilder builder = new TensorBuilder(INT32, shape).data(values).flags(1);
@@ -226,7 +226,7 @@ class TensorImportTest {
   }
 
   @Test
-  void aReadOnlyBufferMakesAReadOnlyTensor() {
+  void readOnlyBufferMakesReadOnlyTensor() {
     ByteBuffer buffer = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
     ByteBuffer readOnly = buffer.asReadOnlyBuffer().order(ByteOrder.nativeOrder());
     TensorBuilder builder = new TensorBuilder(INT32, 2).data(readOnly);
@@ -238,7 +238,7 @@ class TensorImportTest {
   }
 
   @Test
-  void aBuiltTensorKeepsItsBuffer() {
+  void builtTensorKeepsBuffer() {
     ForgottenBuffer made = ofForgottenBuffer();
     try (Tensor tensor = made.tensor) {
       System.gc();
@@ -253,7 +253,7 @@ class TensorImportTest {
 
   /** Each import keeps the tensor of the previous export alive. */
   @Test
-  void aLongChainOfConversionsIsReleased() {
+  void longConversionChainIsReleased() {
     List<String> closed = new ArrayList<>();
     Tensor tensor = new TensorBuilder(INT32, 2).data(values).build(() -> closed.add("memory"));
     for (int i = 0; i < 5000; i++) {
@@ -269,7 +269,7 @@ class TensorImportTest {
   // --- Imports
 
   @Test
-  void aTensorOfOneDimensionIsAnArray() {
+  void oneDimensionImportsAsArray() {
     ForeignTensor foreign = int32(3);
     try (ImportedTensor imported = foreign.take().toDeviceArray()) {
       assertEquals("i", imported.schema().format());
@@ -289,7 +289,7 @@ class TensorImportTest {
   }
 
   @Test
-  void dimensionsAreATensorOrLists() {
+  void dimensionsImportAsTensorOrLists() {
     try (ImportedTensor imported = int32(2, 3, 4).take().toDeviceArray()) {
       assertEquals("+w:12", imported.schema().format());
       assertEquals(
@@ -314,7 +314,7 @@ class TensorImportTest {
 
   /** Each type of spec/tensor-types.yaml survives a round trip unchanged. */
   @Test
-  void typesThatArrowLacksComeBack() {
+  void nonArrowTypesRoundTrip() {
     Object[][] rows = {
       {DataTypeCode.BOOL, 8, 1, 0, "c", "arrow.bool8"},
       {DataTypeCode.BFLOAT, 16, 1, 0, "S", "bfloat16"},
@@ -359,7 +359,7 @@ class TensorImportTest {
   }
 
   @Test
-  void unknownCodesAreRefusedByNumber() {
+  void importErrorShowsUnknownTypeCode() {
     DataType unknown = DataType.of(DataTypeCode.of(99), 8);
     assertRefused(
         ENOTSUP,
@@ -386,7 +386,7 @@ class TensorImportTest {
   }
 
   @Test
-  void unknownDevicesAreKept() {
+  void importKeepsUnknownDevice() {
     ForeignTensor foreign = int32(2, 3).on(DeviceType.of(9999), 4).byteOffset(8);
     try (ImportedTensor imported = foreign.take().toDeviceArray()) {
       assertEquals(DeviceType.of(9999), imported.array().deviceType());
@@ -462,7 +462,7 @@ class TensorImportTest {
   }
 
   @Test
-  void malformedTensorsAreRefused() {
+  void importRejectsMalformedTensor() {
     assertRefused(EINVAL, int32(2).ndim(-1), COPIES, "DLTensor.ndim: out of range", "got -1");
     assertRefused(EINVAL, int32(2).shape(null), COPIES, "DLTensor.shape: NULL");
     assertRefused(EINVAL, int32(2, -1), COPIES, "DLTensor.shape: negative size", "got -1");
@@ -484,7 +484,7 @@ class TensorImportTest {
   }
 
   @Test
-  void childrenKeepTheMemory() {
+  void takenChildrenKeepMemory() {
     ForeignTensor foreign = int32(2, 3);
     ImportedTensor imported = foreign.take().toDeviceArray();
     Schema item = imported.schema().takeChild(0);
@@ -520,7 +520,7 @@ class TensorImportTest {
   }
 
   @Test
-  void anImportAndAnExportGiveTheSameElements() {
+  void importAndExportKeepElements() {
     Random random = new Random(11);
     for (int round = 0; round < 300; round++) {
       int ndim = 1 + random.nextInt(4);

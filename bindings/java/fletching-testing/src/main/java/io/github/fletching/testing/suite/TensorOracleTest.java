@@ -172,7 +172,7 @@ class TensorOracleTest {
   }
 
   @Test
-  void importsAsTheCoreDoes() {
+  void importMatchesCore() {
     int[] counts = new int[3]; // rejected, shared, copied
     for (int round = 0; round < ROUNDS; round++) {
       int bits = random.nextInt(4) == 0 ? CoreTensors.AS_STORAGE : 0;
@@ -329,7 +329,7 @@ class TensorOracleTest {
   }
 
   @Test
-  void exportsAsTheCoreDoes() {
+  void exportMatchesCore() {
     int exported = 0;
     int empty = 0;
     for (int round = 0; round < ROUNDS; round++) {

@@ -62,7 +62,7 @@ class TensorStreamTest {
   }
 
   @Test
-  void handlesAreRead() {
+  void ofAcceptsStreamHandle() {
     for (DeviceType type : WITH_STREAMS) {
       assertStream(type, 3, ConsumerStream.of(type, 3));
       assertStream(type, 0x7f00_1234_5678L, ConsumerStream.of(type, 0x7f00_1234_5678L));
@@ -146,7 +146,7 @@ class TensorStreamTest {
 
   /** An event is either waited on or reported as an error, never skipped. */
   @Test
-  void eventsWithoutStreamsAreWaitedFor() {
+  void exportWaitsForEventWithoutStream() {
     for (DeviceType type : List.of(DeviceType.EXT_DEV, DeviceType.of(9999))) {
       Counting waiter = new Counting();
       DlpackExportOptions options =
@@ -168,7 +168,7 @@ class TensorStreamTest {
   }
 
   @Test
-  void streamsOfAnotherRuntimeAreRefused() {
+  void exportRejectsStreamOfOtherRuntime() {
     ConsumerStream cuda = ConsumerStream.of(DeviceType.CUDA, 0x1000);
     try (Schema schema = new SchemaBuilder("i").build();
         DeviceArray array = array(DeviceType.ROCM)) {

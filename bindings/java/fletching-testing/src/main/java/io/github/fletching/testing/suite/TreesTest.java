@@ -95,7 +95,7 @@ class TreesTest {
   }
 
   @Test
-  void anArrayKeepsItsShape() {
+  void arrayKeepsShape() {
     Array array = array(1, LEVELS).build(null);
     assertArray(1, LEVELS, array.view());
     assertArray(6, LEVELS - 1, array.child(1));
@@ -116,7 +116,7 @@ class TreesTest {
   }
 
   @Test
-  void aSchemaKeepsItsShape() {
+  void schemaKeepsShape() {
     Schema schema = schema(1, LEVELS).build();
     try (Schema copy = schema.view().toBuilder().build()) {
       assertSchema(1, LEVELS, copy.view());
@@ -141,7 +141,7 @@ class TreesTest {
   }
 
   @Test
-  void settersReturnTheBuilder() {
+  void settersReturnBuilder() {
     ArrayBuilder array = new ArrayBuilder(1);
     assertSame(array, array.nullCount(0));
     assertSame(array, array.offset(0));
@@ -159,7 +159,7 @@ class TreesTest {
   }
 
   @Test
-  void anIndexIsBelowTheCount() {
+  void childRejectsIndexOutOfRange() {
     try (Array array = array(1, 1).build(null);
         Schema schema = schema(1, 1).build()) {
       for (int index : new int[] {Integer.MIN_VALUE, -1, 2, Integer.MAX_VALUE}) {
@@ -189,7 +189,7 @@ class TreesTest {
   }
 
   @Test
-  void buildersRefuseMoreThan256Levels() {
+  void buildRejectsMoreThan256Levels() {
     for (boolean isChild : new boolean[] {true, false}) {
       ArrayBuilder array = new ArrayBuilder(0);
       SchemaBuilder schema = new SchemaBuilder("i");
@@ -223,7 +223,7 @@ class TreesTest {
   }
 
   @Test
-  void aForeignArrayOfTooManyLevelsIsNotShared() {
+  void viewRejectsTooDeepForeignArray() {
     for (String field : List.of("children", "dictionary")) {
       Raw raw = deep(Raw::array, field, foreign.array("leaf", 0, false));
       try (Shared<Array> shared = Array.wrap(raw.address()).share()) {
@@ -237,7 +237,7 @@ class TreesTest {
   }
 
   @Test
-  void aForeignSchemaOfTooManyLevelsIsNotCopied() {
+  void toBuilderRejectsTooDeepForeignSchema() {
     for (String field : List.of("children", "dictionary")) {
       Supplier<Raw> make = () -> Raw.schema().set("format", foreign.text("+s"));
       Raw raw = deep(make, field, foreign.schema("leaf"));
@@ -255,7 +255,7 @@ class TreesTest {
 
   /** The structs after the malformed struct, a second child and a dictionary, are well formed. */
   @Test
-  void oneMalformedStructIsEnough() {
+  void viewRejectsOneMalformedStruct() {
     Raw parent = foreign.array("a", 2, true);
     parent.child(0).release();
     try (Shared<Array> shared = Array.wrap(parent.address()).share()) {
@@ -294,7 +294,7 @@ class TreesTest {
   }
 
   @Test
-  void aCopyOfASchemaIsExact() {
+  void toBuilderRejectsNonUtf8Text() {
     for (String field : List.of("format", "name")) {
       Raw raw = foreign.schema("x");
       raw.set(field, foreign.bytes('a', 0xFF, 0));
@@ -332,7 +332,7 @@ class TreesTest {
   }
 
   @Test
-  void aViewChangesNoOtherArray() {
+  void viewDoesNotChangeOtherArrays() {
     List<Array> views = new ArrayList<>();
     assertApart(
         id -> array(id, 0).build(null),

@@ -58,7 +58,7 @@ class ValidationTest {
   }
 
   @Test
-  void checkCorpusArrayFindsTheRuleOfTheCase() {
+  void checkCorpusArrayFindsRuleOfCase() {
     Child.run(this, "checkCorpus"); // libfletching stays loaded
   }
 
@@ -80,7 +80,7 @@ class ValidationTest {
   }
 
   @Test
-  void checkArrayOfAnotherTypeDescribesTheFinding() {
+  void checkArrayOfOtherTypeDescribesFinding() {
     Child.run(this, "checkAnotherType");
   }
 
@@ -101,7 +101,7 @@ class ValidationTest {
   }
 
   @Test
-  void validateStreamReportsABatchWithoutABufferAtItsLevel() {
+  void validateStreamReportsMissingBufferAtLevel() {
     Child.run(this, "validateStreams");
   }
 
@@ -144,7 +144,7 @@ class ValidationTest {
   }
 
   @Test
-  void validateHandlerOfACorrectStreamFindsNothing() {
+  void validateHandlerAcceptsCorrectStream() {
     Child.run(this, "validateHandler");
   }
 
@@ -184,7 +184,7 @@ class ValidationTest {
   }
 
   @Test
-  void validateHandlerReportsABatchBeforeTheSchema() {
+  void validateHandlerReportsBatchBeforeSchema() {
     Child.run(this, "validateEarlyBatch");
   }
 
@@ -204,7 +204,7 @@ class ValidationTest {
   }
 
   @Test
-  void reportThatThrowsGoesNoFurther() {
+  void throwingReportDoesNotPropagate() {
     Child.run(this, "throwFromTheReport");
   }
 
@@ -231,7 +231,7 @@ class ValidationTest {
 
   @Test
   @OnCopy
-  void missingLibraryIsAnErrorWithAHint() {
+  void missingLibraryErrorHasHint() {
     Pretending.libraries(Map.of());
     assertFails(
         ENOENT,
@@ -241,7 +241,7 @@ class ValidationTest {
 
   @Test
   @OnCopy
-  void libraryOfAnotherLayoutIsAnError() {
+  void rejectsLibraryOfOtherLayout() {
     Pretending.libraries(Map.of("libfletching.so", true));
     Pretending.replace(
         "FletchingCheckLayout",
@@ -255,7 +255,7 @@ class ValidationTest {
 
   @Test
   @OnCopy
-  void libraryWithoutTheLayerIsAnError() {
+  void rejectsLibraryWithoutValidationLayer() {
     Pretending.libraries(Map.of("libfletching.so", true));
     Pretending.remove("FletchingCheckLayout");
     assertFails(ENOSYS, Validation::reportLive, "libfletching.so has no FletchingCheckLayout");

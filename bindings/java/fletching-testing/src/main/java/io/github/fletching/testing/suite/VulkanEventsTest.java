@@ -20,7 +20,7 @@ class VulkanEventsTest {
   private static final int ENOTSUP = 95;
 
   @Test
-  void waitsNeedAContextAndLibfletching() {
+  void waitRequiresContextAndLibfletching() {
     Child.run(this, "waitWithoutThem"); // libfletching stays loaded
   }
 

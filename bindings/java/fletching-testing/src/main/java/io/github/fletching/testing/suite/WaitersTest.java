@@ -66,7 +66,7 @@ class WaitersTest {
   }
 
   @Test
-  void aWaiterIsCalledWithTheEvent() {
+  void waiterReceivesEvent() {
     Checking waiter = new Checking();
     Waiters.register(DeviceType.EXT_DEV, waiter);
     DeviceStream stream = DeviceStream.of(DeviceType.EXT_DEV, QUEUE);
@@ -89,7 +89,7 @@ class WaitersTest {
   }
 
   @Test
-  void anExceptionOfAWaiterReachesTheCaller() {
+  void waiterExceptionReachesCaller() {
     RuntimeException lost = new RuntimeException("lost");
     Waiters.register(
         DeviceType.ONEAPI,
@@ -147,7 +147,7 @@ class WaitersTest {
   }
 
   @Test
-  void aBuiltArrayHasNoEventAtFirst() {
+  void builtArrayHasNoEvent() {
     try (DeviceArray array = new ArrayBuilder(0).buildOn(DeviceType.CUDA, 0, 0, null)) {
       assertEquals(0, array.syncEvent());
       assertTrue(array.isReady());
@@ -155,7 +155,7 @@ class WaitersTest {
   }
 
   @Test
-  void devicesWithARuntimeNeedNoWaiter() {
+  void registerRejectsDeviceWithRuntime() {
     for (DeviceType type :
         new DeviceType[] {DeviceType.CUDA, DeviceType.ROCM_HOST, DeviceType.OPENCL}) {
       assertFails(EINVAL, () -> Waiters.register(type, new Checking()), "needs no waiter");
@@ -167,7 +167,7 @@ class WaitersTest {
   }
 
   @Test
-  void aVulkanContextRefusesOtherDevices() {
+  void vulkanContextRejectsOtherDevices() {
     VulkanContext context = VulkanContext.of(QUEUE, 0);
     String text = "VulkanContext: expected an event of Vulkan, got one of ext_dev";
     try (DeviceArray array = array(DeviceType.EXT_DEV);
@@ -184,14 +184,14 @@ class WaitersTest {
   }
 
   @Test
-  void theTextOfAStreamHasItsHandleAndDevice() {
+  void streamToStringHasHandleAndDevice() {
     DeviceStream stream = DeviceStream.of(DeviceType.CUDA, 255);
     assertEquals("stream 0xff of cuda", stream.toString());
     assertEquals(DeviceType.CUDA, stream.deviceType());
   }
 
   @Test
-  void noRuntimeRecordsEventsOfOtherDevices() {
+  void exportWithEventRejectsDeviceWithoutRuntime() {
     Map<DeviceType, String> reasons =
         Map.of(
             DeviceType.VULKAN,
