@@ -47,15 +47,15 @@ class Run:
 # Most tests that reach these files start a JVM, which would not contain the mutant, so these tests
 # run in the mutant's JVM. VulkanEventsTest cannot: it needs a JVM without libfletching.
 GATED = ("Finding", "Opencl", "Validation", "VulkanContext")
-WITH_GATE = "*.ConformanceTest,*.Pretended*Test,*.ValidationTest,*.WaitersTest"
+WITH_GATE = "*.ConformanceTest,*.Fake*Test,*.ValidationTest,*.WaitersTest"
 CHILDREN = "*.VulkanEventsTest,*.StandinLibrariesTest,*LoadersTest"
-STORM = "*.*StormTest"  # slow
+ASYNC_STRESS = "*.AsyncStressTest"  # slow
 TESTS = "io.github.fletching.*Test"  # the tests of the module, and the tests that both engines run
 ALL = ("fletching-abi", "fletching", "fletching-ffm")
 RUNS = (
-    Run("ffm", "fletching-ffm", ALL, TESTS, f"{CHILDREN},{STORM}"),
+    Run("ffm", "fletching-ffm", ALL, TESTS, f"{CHILDREN},{ASYNC_STRESS}"),
     Run("gated", "fletching-ffm", ("fletching",), WITH_GATE),
-    Run("jna", "fletching-jna", ("fletching-jna",), TESTS, f"{CHILDREN},{STORM}"),
+    Run("jna", "fletching-jna", ("fletching-jna",), TESTS, f"{CHILDREN},{ASYNC_STRESS}"),
 )
 JVM = (
     # With less, PIT counts survivors as killed: passing tests leave too little memory.

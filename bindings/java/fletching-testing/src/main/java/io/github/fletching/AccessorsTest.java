@@ -11,7 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.suite.Child;
-import io.github.fletching.testing.suite.NoPool;
+import io.github.fletching.testing.suite.EmptyCommonPool;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.Field;
@@ -262,7 +262,7 @@ class AccessorsTest {
   void commonPoolWithoutThreadsIsNotUsed() {
     String option = "-Djava.util.concurrent.ForkJoinPool.common.parallelism=";
     for (int parallelism = 0; parallelism < 3; parallelism++) {
-      String output = Child.runMain(NoPool.class, option + parallelism);
+      String output = Child.runMain(EmptyCommonPool.class, option + parallelism);
       assertTrue(output.endsWith("arrived\n"), output);
     }
   }

@@ -4,8 +4,8 @@ package io.github.fletching;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.github.fletching.AsyncRows.Live;
-import io.github.fletching.testing.suite.NothingLeft;
+import io.github.fletching.AsyncRows.LiveBatches;
+import io.github.fletching.testing.suite.LeakCheck;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -17,12 +17,12 @@ import org.junit.jupiter.api.extension.ExtendWith;
  * A stream and a producer peer that makes its calls one by one. Each test must release every batch.
  */
 @Timeout(120)
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 abstract class AsyncConsumerTest {
   static final String LOST =
       "release: called too early: expected on_next_task(NULL) or on_error before";
 
-  final Live live = new Live();
+  final LiveBatches live = new LiveBatches();
   AsyncProducerPeer peer;
   AsyncDeviceStream stream;
   AsyncRows rows;

@@ -10,9 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
-import io.github.fletching.testing.Counting;
-import io.github.fletching.testing.suite.Copy;
-import io.github.fletching.testing.suite.OnCopy;
+import io.github.fletching.testing.CountingEngine;
+import io.github.fletching.testing.suite.LibraryCopy;
+import io.github.fletching.testing.suite.OnLibraryCopy;
 import java.lang.reflect.Field;
 import java.util.ArrayDeque;
 import java.util.Iterator;
@@ -140,10 +140,10 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   // --- Without memory
 
   @Test
-  @OnCopy
+  @OnLibraryCopy
   void sendWithoutMemoryForJobFailsStream() {
     makePeer();
-    Copy.without(AsyncSending.class.getName() + "$Turn", () -> send(AsyncRows.schema()));
+    LibraryCopy.without(AsyncSending.class.getName() + "$Turn", () -> send(AsyncRows.schema()));
     assertEquals("error 12 java.lang.OutOfMemoryError: no room, release", peer.calls());
     assertResult(12, "java.lang.OutOfMemoryError: no room");
     everyBatchIsReleased();
@@ -188,20 +188,20 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
-  @OnCopy
+  @OnLibraryCopy
   void sendWithoutMemoryForStubDoesNotLeak() {
     makePeer();
     metadata = Metadata.EMPTY.with("key", "value");
     int[] live = new int[2];
     for (int i = 0; i < 2; i++) { // the block is kept from the first send
-      Counting.refuseStubs(true);
+      CountingEngine.refuseStubs(true);
       assertThrows(
           OutOfMemoryError.class,
           () ->
               new AsyncSending<>(
                   peer.handler, DeviceType.CPU, metadata, peer, Function.<AsyncBatch>identity()));
-      Counting.refuseStubs(false);
-      live[i] = Counting.live();
+      CountingEngine.refuseStubs(false);
+      live[i] = CountingEngine.live();
     }
     assertEquals(live[0], live[1]);
     assertEquals(0, peer.producer());

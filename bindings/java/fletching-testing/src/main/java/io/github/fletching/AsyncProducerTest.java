@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.fletching.AsyncRows.Live;
+import io.github.fletching.AsyncRows.LiveBatches;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.testing.suite.NothingLeft;
+import io.github.fletching.testing.suite.LeakCheck;
 import java.util.Arrays;
 import java.util.concurrent.CompletionException;
 import java.util.function.Function;
@@ -20,9 +20,9 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 /** A stream that is sent to a peer, which records the calls. Each test must release every batch. */
 @Timeout(120)
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 abstract class AsyncProducerTest {
-  final Live live = new Live();
+  final LiveBatches live = new LiveBatches();
   AsyncConsumerPeer peer;
   AsyncSending<AsyncBatch> sending;
   AsyncItems items;

@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** Subscriber that records the row count of each batch, then 0 or the negative error code. */
 public class AsyncRows implements Flow.Subscriber<DeviceArray> {
   /** Counts the unreleased batches. */
-  static final class Live extends AtomicInteger implements AutoCloseable {
+  static final class LiveBatches extends AtomicInteger implements AutoCloseable {
     private static final long serialVersionUID = 1;
 
     @Override

@@ -11,7 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
-import io.github.fletching.testing.suite.Silent;
+import io.github.fletching.testing.suite.UnreadableException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -24,11 +24,11 @@ import org.junit.jupiter.api.Test;
 /** The calls a sender makes to its publisher or iterator, and their order. */
 class AsyncSendsTest extends AsyncProducerTest {
   /** The publisher's side of a subscription. Its methods can throw. */
-  private static final class Recorded implements Flow.Subscription {
+  private static final class RecordingSubscription implements Flow.Subscription {
     final List<String> calls = new ArrayList<>();
     private final String throwing;
 
-    Recorded(String throwing) {
+    RecordingSubscription(String throwing) {
       this.throwing = throwing;
     }
 
@@ -98,7 +98,7 @@ class AsyncSendsTest extends AsyncProducerTest {
 
   @Test
   void publisherReceivesRequestedDemand() {
-    Recorded upstream = new Recorded("none");
+    RecordingSubscription upstream = new RecordingSubscription("none");
     open();
     peer.request(3);
     peer.run();
@@ -122,7 +122,7 @@ class AsyncSendsTest extends AsyncProducerTest {
 
   @Test
   void throwingPublisherFailsStream() {
-    Recorded upstream = new Recorded("request");
+    RecordingSubscription upstream = new RecordingSubscription("request");
     open();
     sending.onSubscribe(upstream);
     peer.request(1);
@@ -130,7 +130,7 @@ class AsyncSendsTest extends AsyncProducerTest {
     assertEquals("error 5 " + text + ", release", peer.run().calls());
     assertResult(5, text);
     assertEquals(List.of("request 1"), upstream.calls); // a failed publisher is not canceled
-    upstream = new Recorded("cancel");
+    upstream = new RecordingSubscription("cancel");
     open();
     sending.onSubscribe(upstream);
     peer.cancel();
@@ -141,7 +141,7 @@ class AsyncSendsTest extends AsyncProducerTest {
 
   @Test
   void publisherAfterCancelIsCancelled() {
-    Recorded upstream = new Recorded("none");
+    RecordingSubscription upstream = new RecordingSubscription("none");
     open();
     peer.cancel();
     sending.onSubscribe(upstream);
@@ -263,7 +263,7 @@ class AsyncSendsTest extends AsyncProducerTest {
             new FletchingException(-5, "odd"), "5 odd",
             new FletchingException(9, ""), "9 errno 9",
             new FletchingException(9, "a\0b\u00e9"), "9 a\\x00b\u00e9",
-            new Silent(), "5 no message",
+            new UnreadableException(), "5 no message",
             new IllegalStateException("lost"), "5 java.lang.IllegalStateException: lost",
             new OutOfMemoryError("much"), "12 java.lang.OutOfMemoryError: much");
     texts.forEach((thrown, text) -> assertSent("schema, error " + text + ", release", thrown));

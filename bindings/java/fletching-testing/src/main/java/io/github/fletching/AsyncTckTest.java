@@ -44,10 +44,10 @@ class AsyncTckTest {
   }
 
   /** Closes each batch, because the TCK does not. */
-  private static final class Closing implements Flow.Subscriber<DeviceArray> {
+  private static final class ClosingSubscriber implements Flow.Subscriber<DeviceArray> {
     private final Flow.Subscriber<? super Long> subscriber;
 
-    Closing(Flow.Subscriber<? super Long> subscriber) {
+    ClosingSubscriber(Flow.Subscriber<? super Long> subscriber) {
       this.subscriber = Objects.requireNonNull(subscriber);
     }
 
@@ -98,7 +98,7 @@ class AsyncTckTest {
                   AsyncDeviceStreams.executor(),
                   stream.handlerAddress())
               .toCompletableFuture());
-      return subscriber -> stream.subscribe(new Closing(subscriber));
+      return subscriber -> stream.subscribe(new ClosingSubscriber(subscriber));
     }
 
     @Override
@@ -106,7 +106,7 @@ class AsyncTckTest {
       AsyncDeviceStream stream = stream(window);
       AsyncForeign.callOnError(stream.handlerAddress(), 71, "disk");
       AsyncForeign.callRelease(stream.handlerAddress());
-      return subscriber -> stream.subscribe(new Closing(subscriber));
+      return subscriber -> stream.subscribe(new ClosingSubscriber(subscriber));
     }
   }
 

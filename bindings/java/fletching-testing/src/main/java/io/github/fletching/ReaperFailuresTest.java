@@ -10,7 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.CapturedLog;
-import io.github.fletching.testing.suite.OnCopy;
+import io.github.fletching.testing.suite.OnLibraryCopy;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Events whose query fails, and arrays that cannot be deferred or released normally. */
-@OnCopy
+@OnLibraryCopy
 @Timeout(120)
 class ReaperFailuresTest {
   // --- Failing queries
@@ -65,7 +65,7 @@ class ReaperFailuresTest {
   // --- Without memory
 
   /** Exception whose message throws once when it is read. */
-  private static final class Unreadable extends RuntimeException {
+  private static final class UnreadableException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
     @Override
@@ -85,7 +85,7 @@ class ReaperFailuresTest {
               new Deferred(
                   () -> {
                     if (asked.incrementAndGet() == 1) {
-                      throw new Unreadable();
+                      throw new UnreadableException();
                     }
                     return true;
                   });
@@ -119,7 +119,7 @@ class ReaperFailuresTest {
 
   @Test
   void queryThreadSurvivesOutOfMemory() throws ReflectiveOperationException {
-    assertEquals("no room, released", NoMemory.report());
+    assertEquals("no room, released", QueryOutOfMemory.report());
   }
 
   // --- Shutdown

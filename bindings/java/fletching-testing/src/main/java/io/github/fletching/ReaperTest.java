@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.fletching.testing.suite.OnCopy;
+import io.github.fletching.testing.suite.OnLibraryCopy;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
  * When the reaper thread queries events whose work reads arrays. No test depends on speed: a pause
  * is never too short, and tests wait for expected changes.
  */
-@OnCopy
+@OnLibraryCopy
 @Timeout(120)
 class ReaperTest {
   private static final long SHORTEST_PAUSE = 20_000;

@@ -4,13 +4,13 @@ package io.github.fletching;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.github.fletching.testing.suite.OnCopy;
+import io.github.fletching.testing.suite.OnLibraryCopy;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Reuse of the memory of released structs. */
-@OnCopy
+@OnLibraryCopy
 class SlotTest {
   @Test
   void freedSlotIsNotCountedTwice() {

@@ -33,7 +33,7 @@ class StressTest {
   }
 
   /** Lock-free barrier for two threads, reusable for every round. */
-  private static final class Meeting {
+  private static final class SpinBarrier {
     private final AtomicInteger arrived = new AtomicInteger();
 
     void await() {
@@ -55,7 +55,7 @@ class StressTest {
    */
   static void race(int rounds, Runnable prepare, IntConsumer body, Runnable check)
       throws Exception {
-    Meeting meeting = new Meeting();
+    SpinBarrier meeting = new SpinBarrier();
     Throwable[] failure = new Throwable[2];
     IntConsumer side =
         number -> {

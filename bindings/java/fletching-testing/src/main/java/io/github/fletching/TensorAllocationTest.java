@@ -9,12 +9,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DlpackConstants;
 import io.github.fletching.abi.Offsets;
-import io.github.fletching.testing.suite.OnCopy;
+import io.github.fletching.testing.suite.OnLibraryCopy;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /** Memory for the result is allocated before the framework is called for a tensor. */
-@OnCopy
+@OnLibraryCopy
 class TensorAllocationTest {
   @Test
   void memoryIsReservedBeforeTensor() {

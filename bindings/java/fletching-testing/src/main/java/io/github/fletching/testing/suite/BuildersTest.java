@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** The structs that builders write, and the values they reject. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class BuildersTest {
   private static void assertInvalid(String text, ArrayBuilder builder) {
     Raw.assertInvalid(text, () -> builder.build(null));
@@ -168,7 +168,7 @@ class BuildersTest {
   @Test
   @Timeout(60)
   void toBuilderRejectsMoreThan4194304Schemas() {
-    Foreign foreign = new Foreign();
+    ForeignStructs foreign = new ForeignStructs();
     List<Schema> levels = new ArrayList<>(List.of(new SchemaBuilder("i").build()));
     for (int level = 1; level < 30; level++) {
       long below = levels.get(0).address();

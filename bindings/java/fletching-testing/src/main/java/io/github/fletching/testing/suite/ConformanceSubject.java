@@ -20,7 +20,7 @@ import io.github.fletching.DeviceStream;
 import io.github.fletching.DlpackExportOptions;
 import io.github.fletching.FletchingException;
 import io.github.fletching.ImportedTensor;
-import io.github.fletching.PlayedStreams;
+import io.github.fletching.ReplayedStreams;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaView;
 import io.github.fletching.Shared;
@@ -337,10 +337,10 @@ public final class ConformanceSubject {
                 () -> Waiters.register(DeviceType.of(deviceType), new ForeignWaiter(waiter)));
     subject.producer =
         (context, handler, out, message) ->
-            answer(message, () -> PlayedStreams.produce(handler, out));
+            answer(message, () -> ReplayedStreams.produce(handler, out));
     subject.consumer =
         (context, notify, notifyContext, out, message) ->
-            answer(message, () -> PlayedStreams.consume(notify, notifyContext, out));
+            answer(message, () -> ReplayedStreams.consume(notify, notifyContext, out));
     return subject;
   }
 

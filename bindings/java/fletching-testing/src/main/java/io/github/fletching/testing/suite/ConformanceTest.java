@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The conformance suite on the library: broken structs, the corpus, the catalog and events. */
 @Timeout(300)
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class ConformanceTest {
   // Each group needs a process in which the producer finds the driver stand-ins.
   private static final Set<String> OF_DEVICES = Set.of("events", "devices");

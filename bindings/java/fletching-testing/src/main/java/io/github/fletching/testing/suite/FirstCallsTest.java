@@ -7,14 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.DeviceArray;
-import io.github.fletching.testing.Pretending;
+import io.github.fletching.testing.FakeLibraryEngine;
 import java.util.List;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Each operation as the first call to its runtime, on the stand-ins. */
-@OnCopy
+@OnLibraryCopy
 @Timeout(120)
 class FirstCallsTest {
   private static void first(BiConsumer<DeviceArray, Gpu.Gated> operation) {
@@ -22,13 +22,13 @@ class FirstCallsTest {
         (gpu, gated) -> {
           gpu.recordEvent(gated.event, gated.producer);
           try (DeviceArray array = Releases.awaited(gpu.type, gated.event)) {
-            int opened = Pretending.opened().size();
+            int opened = FakeLibraryEngine.opened().size();
             long initialized = gpu.calls(gpu.initialize);
             operation.accept(array, gated);
             assertTrue(gpu.calls(gpu.initialize) > initialized, "not initialized");
             assertEquals(
                 List.of(gpu.isCuda ? "libcuda.so.1 5" : "libamdhip64.so.7 5"),
-                Pretending.opened().subList(opened, opened + 1));
+                FakeLibraryEngine.opened().subList(opened, opened + 1));
           }
         });
   }

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Reads host buffers, and lets C functions fill structs. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class HostMemoryTest {
   private final ByteBuffer values = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
 

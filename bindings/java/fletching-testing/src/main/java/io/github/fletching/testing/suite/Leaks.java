@@ -25,7 +25,7 @@ import io.github.fletching.TensorBuilder;
 import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
-import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.CountingEngine;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -53,11 +53,11 @@ public final class Leaks {
     int unsent = sendWithoutMemory();
     useOnce();
     boolean kept = keepsWhatItCannotShare();
-    int before = Counting.live();
+    int before = CountingEngine.live();
     int handles = Handles.count();
     int ofEmpty;
     try (Array empty = new ArrayBuilder(0).build(null)) {
-      ofEmpty = Counting.live() - before + (int) empty.length();
+      ofEmpty = CountingEngine.live() - before + (int) empty.length();
     }
     useOnce();
     int failures = 0;
@@ -65,9 +65,9 @@ public final class Leaks {
       failures++;
     }
     List<String> signals = send(Leaks::publish);
-    Counting.refuse(OF_BATCH.encode().length);
+    CountingEngine.refuse(OF_BATCH.encode().length);
     signals.addAll(send(Leaks::publish));
-    Counting.refuse(-1);
+    CountingEngine.refuse(-1);
     signals.addAll(send(Leaks::fail));
     String events = releaseWithoutMemory(Gpu.cuda("standin"));
     events += ", " + releaseWithoutMemory(Gpu.hip("standin"));
@@ -81,9 +81,9 @@ public final class Leaks {
         kept,
         failures > 10,
         signals,
-        Counting.live() - before,
+        CountingEngine.live() - before,
         Handles.count() - handles,
-        Counting.problems());
+        CountingEngine.problems());
   }
 
   /**
@@ -94,10 +94,10 @@ public final class Leaks {
     Memory handler = new Memory(64);
     handler.clear();
     new SchemaBuilder("n").build().close();
-    int before = Counting.live();
+    int before = CountingEngine.live();
     Schema schema = new SchemaBuilder("n").build();
     Metadata metadata = Metadata.EMPTY.with("key", "value");
-    Counting.refuse(handler.size());
+    CountingEngine.refuse(handler.size());
     try {
       AsyncDeviceStreams.send(
           schema,
@@ -109,16 +109,16 @@ public final class Leaks {
     } catch (FletchingException e) { // not thrown if an earlier stream left a block
       schema.address(); // throws if the schema was moved
     }
-    Counting.refuse(-1);
+    CountingEngine.refuse(-1);
     schema.close();
-    return Counting.live() - before;
+    return CountingEngine.live() - before;
   }
 
   /** Returns whether an array is unchanged after the allocation for its share fails. */
   private static boolean keepsWhatItCannotShare() {
     List<Array> others = new ArrayList<>();
     Array array = new ArrayBuilder(1).build(null);
-    Counting.refuse(SLAB);
+    CountingEngine.refuse(SLAB);
     try {
       while (others.size() < 10_000) {
         others.add(new ArrayBuilder(0).build(null));
@@ -126,7 +126,7 @@ public final class Leaks {
     } catch (FletchingException e) { // all slots are in use
       Releases.assertFails(ENOMEM, array::share, "no memory");
     }
-    Counting.refuse(-1);
+    CountingEngine.refuse(-1);
     others.forEach(Array::close);
     boolean kept = !others.isEmpty() && !array.isReleased();
     array.close();
@@ -137,7 +137,7 @@ public final class Leaks {
    * Runs {@link #use} with the nth allocation failing; returns whether there is an nth allocation.
    */
   private static boolean useFails(int nth) {
-    Counting.failAt(nth);
+    CountingEngine.failAt(nth);
     try {
       use();
     } catch (FletchingException e) {
@@ -145,7 +145,7 @@ public final class Leaks {
         throw e;
       }
     }
-    return Counting.failAt(0) == 0;
+    return CountingEngine.failAt(0) == 0;
   }
 
   private static void use() {
@@ -203,13 +203,13 @@ public final class Leaks {
     array.exportWithEvent(gated.ofProducer());
     gated.shut();
     releases.array(gpu.type).releaseAfter(gated.ofProducer());
-    Counting.refuseAll(true);
+    CountingEngine.refuseAll(true);
     array.close();
     gated.open();
     releases.waitFor(2);
     gpu.settleReleases();
     long left = gpu.events() - events;
-    Counting.refuseAll(false);
+    CountingEngine.refuseAll(false);
     gated.end();
     return left + " and " + (DeviceArray.pendingReleases().leakedEvents() - leaked);
   }
@@ -217,7 +217,7 @@ public final class Leaks {
   private static void events(Gpu gpu) {
     Gpu.Gated gated = gpu.new Gated();
     try (DeviceArray array = new Releases().array(gpu.type)) {
-      Counting.failAt(1);
+      CountingEngine.failAt(1);
       Releases.assertFails(ENOMEM, () -> array.exportWithEvent(gated.ofProducer()), "no memory");
       array.exportWithEvent(gated.ofProducer());
       array.waitOn(gated.ofConsumer());

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Owners under concurrency and garbage collection. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class LifetimeTest {
   private final List<String> closed = new CopyOnWriteArrayList<>();
   private static final int DEEP = 30_000; // deeper than the stack allows for recursion

@@ -32,8 +32,8 @@ public abstract class LoadersSuite {
 
   @Test
   void structCrossesClassLoaders() throws Exception {
-    try (Copy producer = new Copy();
-        Copy consumer = new Copy()) {
+    try (LibraryCopy producer = new LibraryCopy();
+        LibraryCopy consumer = new LibraryCopy()) {
       List<String> closed = new CopyOnWriteArrayList<>();
       Class<?> builders = producer.loadClass("io.github.fletching.ArrayBuilder");
       Class<?> arrays = consumer.loadClass("io.github.fletching.Array");
@@ -74,7 +74,7 @@ public abstract class LoadersSuite {
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
     try (URLClassLoader above = new URLClassLoader(core, ClassLoader.getPlatformClassLoader());
-        URLClassLoader application = new URLClassLoader(Copy.urls(), above)) {
+        URLClassLoader application = new URLClassLoader(LibraryCopy.urls(), above)) {
       thread.setContextClassLoader(application);
       Class<?> builders = above.loadClass("io.github.fletching.ArrayBuilder");
       Object builder = builders.getConstructor(long.class).newInstance(3L);
@@ -97,8 +97,8 @@ public abstract class LoadersSuite {
 
   /** Returns the class loader of a library after use and shutdown. */
   protected static WeakReference<ClassLoader> useAndShutDown() throws Exception {
-    try (Copy copy = new Copy()) {
-      Class<?> application = copy.loadClass(Unloaded.class.getName());
+    try (LibraryCopy copy = new LibraryCopy()) {
+      Class<?> application = copy.loadClass(UnloadedApplication.class.getName());
       String used = "shutdown: called before: expected no further use";
       assertEquals(
           List.of(
@@ -113,7 +113,7 @@ public abstract class LoadersSuite {
 
   @Test
   void leakWarningsAreLimited() {
-    String output = Child.runMain(Forgotten.class, "-Dforgotten=150");
+    String output = Child.runMain(UnclosedArrays.class, "-Darrays=150");
     String warning = "WARNING: array: collected and not closed";
     assertEquals(100, output.split(warning, -1).length - 1, output);
     assertTrue(output.contains(warning + "; later leaks are counted and not logged"), output);
@@ -126,7 +126,7 @@ public abstract class LoadersSuite {
 
   @Test
   void releaseFromCDuringShutdownLeaksAndIsCounted() throws Exception {
-    String output = Child.runMain(Late.class, "-Xcheck:jni");
+    String output = Child.runMain(ReleaseDuringShutdown.class, "-Xcheck:jni");
     assertTrue(
         output.contains("fletching: ArrowArray.release during shutdown: it leaks, as any later"),
         output);
@@ -137,11 +137,11 @@ public abstract class LoadersSuite {
   @Test
   void leakStacksOptionShowsCreationSite() {
     String warning = "WARNING: array: collected and not closed";
-    String output = Child.runMain(Forgotten.class, "-Dio.github.fletching.leakStacks=true");
+    String output = Child.runMain(UnclosedArrays.class, "-Dio.github.fletching.leakStacks=true");
     assertTrue(output.contains(warning), output);
     assertTrue(output.contains("created here"), output);
-    assertTrue(output.contains("Forgotten.make("), output);
-    output = Child.runMain(Forgotten.class);
+    assertTrue(output.contains("UnclosedArrays.make("), output);
+    output = Child.runMain(UnclosedArrays.class);
     assertTrue(output.contains(warning), output);
     assertFalse(output.contains("created here"), output);
   }

@@ -19,7 +19,7 @@ import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
-import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.CountingEngine;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,9 +29,9 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.function.Executable;
 
 /** The native memory that owners write, and the memory that they leave unchanged. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class OwnersMemoryTest {
-  private final Foreign foreign = new Foreign();
+  private final ForeignStructs foreign = new ForeignStructs();
   private final List<String> closed = new ArrayList<>();
 
   private static Raw exported(DeviceArray array) {
@@ -116,9 +116,9 @@ class OwnersMemoryTest {
   @Test
   void releaseMarksStructIfProducerDoesNot() {
     int[] calls = {0};
-    Foreign.Release careless = foreign.keep(self -> calls[0]++);
+    ForeignStructs.Release careless = foreign.keep(self -> calls[0]++);
     for (boolean isAttached : new boolean[] {false, true}) {
-      Raw raw = Raw.array().set("release", Foreign.function(careless));
+      Raw raw = Raw.array().set("release", ForeignStructs.function(careless));
       Array array = Array.wrap(raw.address());
       if (isAttached) {
         array.attach(new Counted(closed, "attached"));
@@ -135,7 +135,7 @@ class OwnersMemoryTest {
 
     Raw parent = Raw.exported(Raw.batch(2).build(new Counted(closed, "parent")));
     Raw child = parent.child(0).move(Raw.array());
-    parent.child(0).set("release", Foreign.function(careless));
+    parent.child(0).set("release", ForeignStructs.function(careless));
     Raw replaced = parent.child(0);
     parent.release();
     assertTrue(replaced.isReleased());
@@ -151,7 +151,7 @@ class OwnersMemoryTest {
     ours.attach(new Counted(closed, "attached"));
     Raw there = Raw.exported(ours);
     long[] found = {0};
-    Foreign.Release record =
+    ForeignStructs.Release record =
         foreign.keep(
             self -> {
               Raw raw = Raw.arrayAt(Pointer.nativeValue(self));
@@ -160,7 +160,8 @@ class OwnersMemoryTest {
             });
     long number = there.get("private_data");
     Supplier<Raw> other =
-        () -> Raw.array().set("release", Foreign.function(record)).set("private_data", number);
+        () ->
+            Raw.array().set("release", ForeignStructs.function(record)).set("private_data", number);
     Array array = Array.wrap(other.get().address());
     array.attach(new Counted(closed, "other"));
     array.close();
@@ -170,19 +171,20 @@ class OwnersMemoryTest {
     found[0] = 0;
     Raw device = foreign.deviceArray("a", 1, false);
     long own = device.get("private_data");
-    device.set("private_data", number).set("release", Foreign.function(record));
+    device.set("private_data", number).set("release", ForeignStructs.function(record));
     DeviceArray parent = DeviceArray.wrap(device.address());
     DeviceArray child = parent.takeChild(0);
     parent.close();
     child.close();
     assertEquals(number, found[0]);
     assertClosed(foreign.log, "a0");
-    Foreign.forget(own);
+    ForeignStructs.forget(own);
 
     found[0] = 0;
     Raw list = Raw.exported(Raw.batch(2).build(new Counted(closed, "list")));
     Raw moved = list.child(0).move(Raw.array());
-    list.child(0).set("release", Foreign.function(record)); // private_data is still the block
+    list.child(0)
+        .set("release", ForeignStructs.function(record)); // private_data is still the block
     long block = list.get("private_data");
     list.release();
     assertEquals(block, found[0]);
@@ -195,26 +197,26 @@ class OwnersMemoryTest {
   }
 
   @Test
-  @OnCopy
+  @OnLibraryCopy
   void shareWithoutMemoryForStubKeepsArray() {
     DeviceArray array = parent(true);
     List<Executable> uses =
         List.of(array::share, () -> array.attach(this), () -> array.takeChild(0));
-    Counting.refuseStubs(true);
+    CountingEngine.refuseStubs(true);
     for (Executable use : uses) {
       assertThrows(OutOfMemoryError.class, use);
     }
-    Counting.refuseStubs(false);
+    CountingEngine.refuseStubs(false);
     assertEquals(0, Handles.count());
     array.close();
     assertClosed(foreign.log, "a0", "a1", "ad", "a", "event");
   }
 
   @Test
-  @OnCopy
+  @OnLibraryCopy
   void takeChildWithoutMemoryForEventKeepsParent() {
     DeviceArray parent = parent(true);
-    Copy.without(
+    LibraryCopy.without(
         "io.github.fletching.Share$Hook",
         () -> assertThrows(OutOfMemoryError.class, () -> parent.takeChild(1)));
     DeviceArray child = parent.takeChild(1);

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.function.Executable;
 
 /** Owners: moved, released once, taken apart. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class OwnersTest {
   private final List<String> closed = new CopyOnWriteArrayList<>();
   private final CapturedLog log = new CapturedLog();
@@ -343,7 +343,7 @@ class OwnersTest {
     assertEquals(2, host.childCount());
     host.close();
     assertClosed(closed, "table");
-    Raw raw = new Foreign().deviceArray("a", 0, false);
+    Raw raw = new ForeignStructs().deviceArray("a", 0, false);
     raw.device().setInt("device_type", 1);
     try (DeviceArray onHost = DeviceArray.wrap(raw.address())) {
       assertInvalid("array: sync_event not NULL: expected none on cpu", onHost::toHost);
@@ -356,7 +356,7 @@ class OwnersTest {
   /** Only the parent, which owns the event, is released after the taken child. */
   @Test
   void closeReleasesDictionaryAtOnce() {
-    Foreign foreign = new Foreign();
+    ForeignStructs foreign = new ForeignStructs();
     DeviceArray parent = DeviceArray.wrap(foreign.deviceArray("a", 2, true).address());
     DeviceArray child = parent.takeChild(0);
     parent.close();

@@ -34,7 +34,7 @@ final class Script {
     private final Fill getSchema = (self, out) -> of(self, "get_schema").getSchema(out);
     private final Fill getNext = (self, out) -> of(self, "get_next").getNext(out);
     private final Text getLastError = self -> of(self, "get_last_error").text;
-    private final Foreign.Release release = self -> of(self, "release").end(self);
+    private final ForeignStructs.Release release = self -> of(self, "release").end(self);
 
     Raw room() {
       return this == PLAIN ? Raw.stream() : Raw.deviceStream();
@@ -56,10 +56,10 @@ final class Script {
     }
 
     private void fill(Raw stream) {
-      stream.set("get_schema", Foreign.function(getSchema));
-      stream.set("get_next", Foreign.function(getNext));
-      stream.set("get_last_error", Foreign.function(getLastError));
-      stream.set("release", Foreign.function(release));
+      stream.set("get_schema", ForeignStructs.function(getSchema));
+      stream.set("get_next", ForeignStructs.function(getNext));
+      stream.set("get_last_error", ForeignStructs.function(getLastError));
+      stream.set("release", ForeignStructs.function(release));
     }
 
     /** Exports the batches of a stream through a stream of this library. */
@@ -89,7 +89,7 @@ final class Script {
     Pointer invoke(Pointer self);
   }
 
-  final Foreign foreign = new Foreign();
+  final ForeignStructs foreign = new ForeignStructs();
   final Map<String, Integer> calls = new ConcurrentHashMap<>();
   final Map<Integer, Integer> codes = new HashMap<>(); // by the number of the get_next call, from 1
   Memory text = new Memory(TEXT.length() + 1);

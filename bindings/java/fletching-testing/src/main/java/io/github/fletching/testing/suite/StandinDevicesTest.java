@@ -37,7 +37,7 @@ class StandinDevicesTest {
   /**
    * Runs the body once per default stream, while that stream waits at the shut gate on device 0.
    */
-  private static void behindTheGate(BehindTheGate body) {
+  private static void onGatedDefaultStreams(GatedBody body) {
     onBoth(
         (gpu, gated) -> {
           for (long handle : DEFAULT_STREAMS) {
@@ -54,14 +54,14 @@ class StandinDevicesTest {
         });
   }
 
-  private interface BehindTheGate {
+  private interface GatedBody {
     void run(Gpu gpu, Gpu.Gated gated, long handle);
   }
 
   /** The device ID of host memory is not a GPU's ID. */
   @Test
   void releaseAfterOfHostMemoryWaitsForCurrentDevice() {
-    behindTheGate(
+    onGatedDefaultStreams(
         (gpu, gated, handle) -> {
           Releases releases = new Releases();
           DeviceArray array = releases.array(DeviceType.EXT_DEV, 0, 0);

@@ -38,12 +38,12 @@ class StandinFailuresTest {
   private static final int RELEASING = 4;
 
   /** Runs every operation of a test with one failing runtime call. */
-  private static final class Failing {
+  private static final class FaultInjector {
     private final Gpu gpu;
     private final List<Runnable> operations;
     final Set<String> failed = new HashSet<>(); // names of functions
 
-    Failing(Gpu gpu, Runnable... operations) {
+    FaultInjector(Gpu gpu, Runnable... operations) {
       this.gpu = gpu;
       this.operations = List.of(operations);
     }
@@ -85,8 +85,8 @@ class StandinFailuresTest {
           gpu.synchronizeStream(gated.producer);
           DeviceArray array = awaited(gpu.type, gated.event);
           DeviceStream stream = gated.ofConsumer();
-          Failing failing =
-              new Failing(
+          FaultInjector failing =
+              new FaultInjector(
                   gpu,
                   array::synchronize,
                   () -> array.waitOn(stream),

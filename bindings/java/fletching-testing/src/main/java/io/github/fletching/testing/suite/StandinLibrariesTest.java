@@ -111,10 +111,10 @@ class StandinLibrariesTest {
   /** The library has only the functions that the operations call. */
   @Test
   void errorTextFunctionsAreOptional() {
-    Child.run(this, "nameless");
+    Child.run(this, "missingErrorTextFunctions");
   }
 
-  void nameless() {
+  void missingErrorTextFunctions() {
     round(Gpu.cuda("standin-nameless"));
   }
 

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Tensors with CUDA and HIP streams, on the stand-ins. */
 @Timeout(120)
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class StandinTensorsTest {
   private static final int EIO = 5;
   private static final int EBUSY = 16;

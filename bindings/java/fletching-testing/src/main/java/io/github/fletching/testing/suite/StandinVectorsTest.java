@@ -85,7 +85,7 @@ class StandinVectorsTest {
           for (Vector vector : file.vectors) {
             for (String current : vector.current) {
               try {
-                new Play(file, gpu, vector).run(current);
+                new VectorRun(file, gpu, vector).run(current);
               } catch (AssertionError | RuntimeException e) {
                 throw new AssertionError(
                     gpu.type + ": " + vector.name + "; current: " + current, e);
@@ -96,7 +96,7 @@ class StandinVectorsTest {
   }
 
   /** One run of one vector. */
-  private static final class Play {
+  private static final class VectorRun {
     private final Gpu gpu;
     private final Vector vector;
     private final Map<String, String> functions;
@@ -106,7 +106,7 @@ class StandinVectorsTest {
     private final long leaked = DeviceArray.pendingReleases().leaked();
     private Boolean isReady;
 
-    Play(File file, Gpu gpu, Vector vector) {
+    VectorRun(File file, Gpu gpu, Vector vector) {
       this.gpu = gpu;
       this.vector = vector;
       functions = file.functions.get(gpu.isCuda ? "cuda" : "hip");

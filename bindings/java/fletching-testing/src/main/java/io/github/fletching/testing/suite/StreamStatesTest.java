@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Streams that have failed, ended or are closed within a call, and the texts of their errors. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class StreamStatesTest {
   private static final int EIO = 5;
   private static final int EINVAL = 22;

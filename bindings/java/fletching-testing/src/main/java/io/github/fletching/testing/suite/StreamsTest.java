@@ -35,7 +35,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.function.Executable;
 
 /** Streams in both directions. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class StreamsTest {
   private final List<String> closed = new CopyOnWriteArrayList<>();
 
@@ -197,7 +197,7 @@ class StreamsTest {
     Map<Throwable, String> texts =
         Map.of(
             new StackOverflowError("deep"), "java.lang.StackOverflowError: deep",
-            new Silent(), "no message");
+            new UnreadableException(), "no message");
     texts.forEach((thrown, text) -> assertThrown(5, text, thrown));
     try (ArrayStream stream = through(iterator(i -> null))) {
       assertError(22, "get_next: batch is null: expected a live batch", stream::next);
@@ -361,7 +361,7 @@ class StreamsTest {
         };
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), List.of(batch(1)).iterator()).moveTo(raw.address());
-    raw.set("get_schema", Foreign.function(getSchema));
+    raw.set("get_schema", ForeignStructs.function(getSchema));
     self[0] = ArrayStream.wrap(raw.address());
     assertTrue(self[0].hasNext());
     assertError(28, "errno 28", self[0]::schema);

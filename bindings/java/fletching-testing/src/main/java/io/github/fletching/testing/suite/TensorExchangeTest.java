@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** The function table DLPackExchangeAPI: this library's and foreign tables. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class TensorExchangeTest {
   private static final int EIO = 5;
   private static final int ENOMEM = 12;

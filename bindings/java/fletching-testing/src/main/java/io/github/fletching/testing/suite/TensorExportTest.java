@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Device arrays as tensors. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class TensorExportTest {
   private static final int EINVAL = 22;
   private static final int ERANGE = 34;
@@ -38,7 +38,7 @@ class TensorExportTest {
 
   private final Memory memory = new Memory(512);
   private final long values = Pointer.nativeValue(memory);
-  private final Foreign foreign = new Foreign();
+  private final ForeignStructs foreign = new ForeignStructs();
   private final List<String> closed = new ArrayList<>();
 
   TensorExportTest() {

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Tensors as device arrays, and the owners of tensors. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class TensorImportTest {
   private static final int EINVAL = 22;
   private static final int ENOTSUP = 95;

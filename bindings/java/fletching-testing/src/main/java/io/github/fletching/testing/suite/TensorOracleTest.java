@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Random tensors and arrays: Java and libfletching return the same results and errors. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class TensorOracleTest {
   private static final int ROUNDS = 4000;
   private static final DeviceType[] DEVICES = {

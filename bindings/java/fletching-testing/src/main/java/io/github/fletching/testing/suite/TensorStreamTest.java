@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** The stream argument of __dlpack__, and the ordering of events. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class TensorStreamTest {
   private static final int EIO = 5;
   private static final int EINVAL = 22;
@@ -117,7 +117,7 @@ class TensorStreamTest {
   }
 
   /** Counts waits; can make the last wait fail. */
-  private static final class Counting implements Waiter {
+  private static final class CountingWaiter implements Waiter {
     final List<Long> waits = new ArrayList<>();
     boolean isFailing;
 
@@ -148,7 +148,7 @@ class TensorStreamTest {
   @Test
   void exportWaitsForEventWithoutStream() {
     for (DeviceType type : List.of(DeviceType.EXT_DEV, DeviceType.of(9999))) {
-      Counting waiter = new Counting();
+      CountingWaiter waiter = new CountingWaiter();
       DlpackExportOptions options =
           DlpackExportOptions.defaults().stream(ConsumerStream.none(type));
       try (Schema schema = new SchemaBuilder("i").build();

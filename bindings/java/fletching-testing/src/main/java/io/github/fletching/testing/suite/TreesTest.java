@@ -29,12 +29,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Trees with children and dictionaries at every level: built, viewed, shared, taken apart. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class TreesTest {
   private static final int LEVELS = 3;
   private static final String TOO_DEEP = "nested too deep: expected at most 256 levels";
 
-  private final Foreign foreign = new Foreign();
+  private final ForeignStructs foreign = new ForeignStructs();
 
   // --- Shapes. Struct n has the descendants 4n + 1, 4n + 2 and 4n + 3.
 
@@ -217,9 +217,9 @@ class TreesTest {
     for (int level = 1; level <= 256; level++) {
       Raw above = foreign.keep(make.get()).set("n_children", isList ? 1 : 0);
       above.set(field, isList ? foreign.longs(raw.address()) : raw.address());
-      raw = Foreign.arm(above, leaf.isSchema(), self -> {});
+      raw = ForeignStructs.arm(above, leaf.isSchema(), self -> {});
     }
-    return Foreign.arm(raw, leaf.isSchema(), self -> leaf.release());
+    return ForeignStructs.arm(raw, leaf.isSchema(), self -> leaf.release());
   }
 
   @Test

@@ -23,8 +23,8 @@ import io.github.fletching.Validation;
 import io.github.fletching.Validation.Level;
 import io.github.fletching.Validation.Stress;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.FakeLibraryEngine;
 import io.github.fletching.testing.NativeLibraries;
-import io.github.fletching.testing.Pretending;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Arrays and streams in the validation layer of libfletching. */
-@ExtendWith(NothingLeft.class)
+@ExtendWith(LeakCheck.class)
 class ValidationTest {
   private static final int EINVAL = 22;
   private static final int ENOENT = 2;
@@ -81,10 +81,10 @@ class ValidationTest {
 
   @Test
   void checkArrayOfOtherTypeDescribesFinding() {
-    Child.run(this, "checkAnotherType");
+    Child.run(this, "checkOtherType");
   }
 
-  void checkAnotherType() {
+  void checkOtherType() {
     NativeLibraries.open("libfletching.so.0.1");
     Array array = ints(0);
     try (Schema ints = schema("i");
@@ -157,13 +157,13 @@ class ValidationTest {
     CompletionStage<Void> sent =
         AsyncDeviceStreams.send(
             schema("i"), DeviceType.CPU, batches, ForkJoinPool.commonPool(), handler);
-    stream.subscribe(new Closing());
+    stream.subscribe(new ClosingSubscriber());
     sent.toCompletableFuture().join();
     stream.close();
     assertEquals(List.of(), findings);
   }
 
-  private static final class Closing implements Flow.Subscriber<DeviceArray> {
+  private static final class ClosingSubscriber implements Flow.Subscriber<DeviceArray> {
     @Override
     public void onSubscribe(Flow.Subscription subscription) {
       subscription.request(Long.MAX_VALUE);
@@ -205,10 +205,10 @@ class ValidationTest {
 
   @Test
   void throwingReportDoesNotPropagate() {
-    Child.run(this, "throwFromTheReport");
+    Child.run(this, "throwFromReport");
   }
 
-  void throwFromTheReport() {
+  void throwFromReport() {
     NativeLibraries.open("libfletching.so.0.1");
     DeviceArray array = new ArrayBuilder(1).buffers(0, 0).buildOn(DeviceType.CPU, -1, 0, null);
     List<DeviceArray> batches = List.of(array);
@@ -230,9 +230,9 @@ class ValidationTest {
   }
 
   @Test
-  @OnCopy
+  @OnLibraryCopy
   void missingLibraryErrorHasHint() {
-    Pretending.libraries(Map.of());
+    FakeLibraryEngine.libraries(Map.of());
     assertFails(
         ENOENT,
         Validation::reportLive,
@@ -240,10 +240,10 @@ class ValidationTest {
   }
 
   @Test
-  @OnCopy
+  @OnLibraryCopy
   void rejectsLibraryOfOtherLayout() {
-    Pretending.libraries(Map.of("libfletching.so", true));
-    Pretending.replace(
+    FakeLibraryEngine.libraries(Map.of("libfletching.so", true));
+    FakeLibraryEngine.replace(
         "FletchingCheckLayout",
         (layout, text, c, d, e) -> {
           new Pointer(text).setString(0, "layout: expected others");
@@ -254,10 +254,10 @@ class ValidationTest {
   }
 
   @Test
-  @OnCopy
+  @OnLibraryCopy
   void rejectsLibraryWithoutValidationLayer() {
-    Pretending.libraries(Map.of("libfletching.so", true));
-    Pretending.remove("FletchingCheckLayout");
+    FakeLibraryEngine.libraries(Map.of("libfletching.so", true));
+    FakeLibraryEngine.remove("FletchingCheckLayout");
     assertFails(ENOSYS, Validation::reportLive, "libfletching.so has no FletchingCheckLayout");
   }
 }

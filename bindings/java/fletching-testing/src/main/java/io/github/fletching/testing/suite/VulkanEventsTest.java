@@ -21,10 +21,10 @@ class VulkanEventsTest {
 
   @Test
   void waitRequiresContextAndLibfletching() {
-    Child.run(this, "waitWithoutThem"); // libfletching stays loaded
+    Child.run(this, "waitWithoutPrerequisites"); // libfletching stays loaded
   }
 
-  void waitWithoutThem() {
+  void waitWithoutPrerequisites() {
     VulkanContext context = VulkanContext.of(1, 1).onQueue(2, 2, 4);
     try (Memory event = new Memory(8);
         DeviceArray array =

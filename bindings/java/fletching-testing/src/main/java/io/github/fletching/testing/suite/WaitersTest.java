@@ -32,7 +32,7 @@ class WaitersTest {
   private static final long QUEUE = 0x5678;
 
   /** Waiter that records its calls. */
-  private static final class Checking implements Waiter {
+  private static final class CheckingWaiter implements Waiter {
     final List<String> calls = new ArrayList<>();
 
     private void record(String operation, SyncEvent event) {
@@ -67,7 +67,7 @@ class WaitersTest {
 
   @Test
   void waiterReceivesEvent() {
-    Checking waiter = new Checking();
+    CheckingWaiter waiter = new CheckingWaiter();
     Waiters.register(DeviceType.EXT_DEV, waiter);
     DeviceStream stream = DeviceStream.of(DeviceType.EXT_DEV, QUEUE);
     try (DeviceArray array = array(DeviceType.EXT_DEV);
@@ -158,7 +158,7 @@ class WaitersTest {
   void registerRejectsDeviceWithRuntime() {
     for (DeviceType type :
         new DeviceType[] {DeviceType.CUDA, DeviceType.ROCM_HOST, DeviceType.OPENCL}) {
-      assertFails(EINVAL, () -> Waiters.register(type, new Checking()), "needs no waiter");
+      assertFails(EINVAL, () -> Waiters.register(type, new CheckingWaiter()), "needs no waiter");
       assertFalse(Waiters.unregister(type));
     }
     NullPointerException error =

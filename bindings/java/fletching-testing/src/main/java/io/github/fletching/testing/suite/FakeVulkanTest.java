@@ -10,17 +10,17 @@ import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.VulkanContext;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.testing.Counting;
-import io.github.fletching.testing.Pretending;
+import io.github.fletching.testing.CountingEngine;
+import io.github.fletching.testing.FakeLibraryEngine;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The arguments and results of a fake libfletching. The conformance suite covers real events. */
-@OnCopy
+@OnLibraryCopy
 @Timeout(120)
-class PretendedVulkanTest {
+class FakeVulkanTest {
   private static final int ENOMEM = 12;
   private static final int ESRCH = 3;
   private static final long BUFFER = 0x1_0000_0007L;
@@ -42,18 +42,18 @@ class PretendedVulkanTest {
     return code;
   }
 
-  private void pretend() {
-    Pretending.libraries(Map.of("libfletching.so", true));
-    Pretending.replace(
+  private void installFake() {
+    FakeLibraryEngine.libraries(Map.of("libfletching.so", true));
+    FakeLibraryEngine.replace(
         "FletchingDeviceArraySynchronizeVulkan",
         (struct, context, text, d, e) -> call("synchronize", struct, context, text));
-    Pretending.replace(
+    FakeLibraryEngine.replace(
         "FletchingDeviceArrayReadyVulkan",
         (struct, context, out, text, e) -> {
           new Pointer(out).setInt(0, ready);
           return call("ready", struct, context, text);
         });
-    Pretending.replace(
+    FakeLibraryEngine.replace(
         "FletchingDeviceArrayWaitOnVulkan",
         (struct, context, buffer, text, e) ->
             call("wait " + Long.toHexString(buffer), struct, context, text));
@@ -61,7 +61,7 @@ class PretendedVulkanTest {
 
   @Test
   void operationsPassContextAndReturnErrors() {
-    pretend();
+    installFake();
     VulkanContext context =
         VulkanContext.of(0x1_0000_000dL, 0x1_0000_000aL)
             .onQueue(0x1_0000_000bL, 0x1_0000_000cL, 0x8000_0001);
@@ -74,7 +74,7 @@ class PretendedVulkanTest {
       String arguments =
           " " + Long.toHexString(array.address()) + ": 10000000d 10000000b 10000000c 10000000a";
       operations.get("synchronize").run(); // loads the library
-      int live = Counting.live();
+      int live = CountingEngine.live();
       operations.forEach(
           (function, operation) -> {
             code = 0;
@@ -89,11 +89,11 @@ class PretendedVulkanTest {
               assertError(ESRCH, text, operation);
             }
             // The context, the result and the text share one allocation.
-            Counting.refuse(6 * 8 + TEXT_SIZE);
+            CountingEngine.refuse(6 * 8 + TEXT_SIZE);
             assertFails(ENOMEM, operation::run, "Vulkan: no memory");
-            Counting.refuse(-1);
+            CountingEngine.refuse(-1);
           });
-      assertEquals(live, Counting.live());
+      assertEquals(live, CountingEngine.live());
     }
   }
 }

@@ -9,8 +9,8 @@ import io.github.fletching.abi.DeviceType;
 import java.util.concurrent.TimeUnit;
 
 /** A program that sends a stream when the common pool may have no threads. */
-public final class NoPool {
-  private NoPool() {}
+public final class EmptyCommonPool {
+  private EmptyCommonPool() {}
 
   /** Prints whether the schema arrived. */
   public static void main(String[] arguments) throws Exception {

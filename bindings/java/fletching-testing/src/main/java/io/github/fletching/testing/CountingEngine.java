@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * and writes past the end of an allocation. Select it with the system property
  * io.github.fletching.engine.
  */
-public final class Counting implements EngineProvider {
+public final class CountingEngine implements EngineProvider {
   /** The engine's name. */
   public static final String NAME = "counting";
 
@@ -75,7 +75,7 @@ public final class Counting implements EngineProvider {
    * Returns the frees of memory that was not live, and the writes past the end of an allocation.
    */
   public static synchronized List<String> problems() {
-    LIVE.forEach(Counting::checkEnd);
+    LIVE.forEach(CountingEngine::checkEnd);
     return List.copyOf(PROBLEMS);
   }
 

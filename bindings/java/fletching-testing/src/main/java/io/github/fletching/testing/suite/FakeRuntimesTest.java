@@ -14,7 +14,7 @@ import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.OnCapture;
-import io.github.fletching.testing.Pretending;
+import io.github.fletching.testing.FakeLibraryEngine;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -26,9 +26,9 @@ import org.junit.jupiter.api.Timeout;
  * CUDA and HIP behavior that the stand-ins cannot have: a missing required function, an older
  * version, failures without output values, and late reports of earlier errors.
  */
-@OnCopy
+@OnLibraryCopy
 @Timeout(120)
-class PretendedRuntimesTest {
+class FakeRuntimesTest {
   private static final int EIO = 5;
   private static final int ENOSYS = 38;
   private static final int ENOTSUP = 95;
@@ -50,8 +50,8 @@ class PretendedRuntimesTest {
   }
 
   private static void exportWithout(String ofCuda, String ofHip) {
-    Pretending.remove(ofCuda);
-    Pretending.remove(ofHip);
+    FakeLibraryEngine.remove(ofCuda);
+    FakeLibraryEngine.remove(ofHip);
     onBoth(
         (gpu, gated) -> {
           String text =
@@ -77,13 +77,13 @@ class PretendedRuntimesTest {
     onBoth(
         (gpu, gated) -> {
           String create = gpu.isCuda ? "cuEventCreate" : "hipEventCreateWithFlags";
-          Pretending.replace(
+          FakeLibraryEngine.replace(
               create,
               (out, flags, c, d, e) -> {
                 created.set((int) flags);
                 return gpu.call(create, out, flags);
               });
-          Pretending.replace(gpu.isCapturing, (stream, b, c, d, e) -> 0);
+          FakeLibraryEngine.replace(gpu.isCapturing, (stream, b, c, d, e) -> 0);
           gpu.openDevice(1); // so that the memory for the state has been used
           Releases.export(gated.ofProducer());
           assertEquals(3, created.getAndSet(0));
@@ -98,12 +98,12 @@ class PretendedRuntimesTest {
 
   @Test
   void externalEventsRequireRecordWithFlags() {
-    Pretending.remove("hipEventRecordWithFlags");
+    FakeLibraryEngine.remove("hipEventRecordWithFlags");
     refuseExternalEvents(80_000_000);
   }
 
   private static void refuseExternalEvents(int version) {
-    Pretending.replace(
+    FakeLibraryEngine.replace(
         "hipRuntimeGetVersion",
         (out, b, c, d, e) -> {
           new Pointer(out).setInt(0, version);
@@ -130,7 +130,7 @@ class PretendedRuntimesTest {
     String pop = "cuCtxPopCurrent_v2";
     AtomicInteger fails = new AtomicInteger(1);
     Gpu gpu = Gpu.cuda("standin");
-    Pretending.replace(
+    FakeLibraryEngine.replace(
         pop, (out, b, c, d, e) -> fails.getAndDecrement() > 0 ? 719 : gpu.call(pop, out));
     Gpu.Gated gated = gpu.new Gated();
     DeviceArray incoming = awaited(gpu.type, gated.event);
@@ -152,7 +152,7 @@ class PretendedRuntimesTest {
     Deque<Integer> results = new ArrayDeque<>();
     onBoth(
         (gpu, gated) -> {
-          Pretending.replace(
+          FakeLibraryEngine.replace(
               gpu.exchangeMode,
               (mode, b, c, d, e) ->
                   gpu.call(gpu.exchangeMode, mode) + (results.isEmpty() ? 0 : results.pop()));
@@ -174,7 +174,7 @@ class PretendedRuntimesTest {
     AtomicInteger refused = new AtomicInteger();
     onBoth(
         (gpu, gated) -> {
-          Pretending.replace(
+          FakeLibraryEngine.replace(
               gpu.exchangeMode,
               (mode, b, c, d, e) -> {
                 if (code.get() == 0 || new Pointer(mode).getInt(0) != RELAXED) {

@@ -5,7 +5,7 @@ package io.github.fletching;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.fail;
 
-import io.github.fletching.AsyncRows.Live;
+import io.github.fletching.AsyncRows.LiveBatches;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 import java.util.ArrayList;
@@ -27,11 +27,11 @@ import org.junit.jupiter.api.Timeout;
  * FLETCHING_ASYNC_STREAMS sets the number of streams.
  */
 @Timeout(600)
-class AsyncStormTest {
+class AsyncStressTest {
   private static final int THREADS = 4;
 
   /** How a producer ends, with the error code that the consumer gets. */
-  private enum Ending {
+  private enum ProducerEnd {
     REGULARLY(0),
     WITH_ERROR(71),
     THROWING(5),
@@ -39,36 +39,36 @@ class AsyncStormTest {
 
     final int code;
 
-    Ending(int code) {
+    ProducerEnd(int code) {
       this.code = code;
     }
   }
 
   /** How a consumer ends before the producer does. */
-  private enum Leaving {
+  private enum ConsumerEnd {
     NOT,
     CANCELS,
     CLOSES
   }
 
-  private final Live live = new Live();
+  private final LiveBatches live = new LiveBatches();
   private final ExecutorService pool = Executors.newFixedThreadPool(THREADS);
 
   /** The parameters of one stream. */
-  private final class Plan {
+  private final class StreamPlan {
     final Random random;
     final int count;
-    final Ending ending;
-    final Leaving leaving;
+    final ProducerEnd ending;
+    final ConsumerEnd leaving;
     final int window;
     final int takes;
     final boolean publishes;
 
-    Plan(long seed) {
+    StreamPlan(long seed) {
       random = new Random(seed * 0x9E3779B97F4A7C15L);
       count = random.nextInt(30);
-      ending = Ending.values()[random.nextInt(4)];
-      leaving = random.nextInt(3) > 0 ? Leaving.NOT : Leaving.values()[random.nextInt(3)];
+      ending = ProducerEnd.values()[random.nextInt(4)];
+      leaving = random.nextInt(3) > 0 ? ConsumerEnd.NOT : ConsumerEnd.values()[random.nextInt(3)];
       window = random.nextInt(3) == 0 ? 0 : random.nextInt(8);
       takes = random.nextInt(20);
       publishes = random.nextBoolean();
@@ -80,10 +80,10 @@ class AsyncStormTest {
         int rows = row;
         items.add(row % 3 == 0 ? AsyncBatch.made(() -> live.batch(rows)) : live.batch(rows));
       }
-      if (ending == Ending.UNMADE) {
+      if (ending == ProducerEnd.UNMADE) {
         items.add(AsyncBatch.made(() -> null).with(Metadata.EMPTY.with("a", "b")));
-      } else if (ending != Ending.REGULARLY) {
-        boolean errno = ending == Ending.WITH_ERROR;
+      } else if (ending != ProducerEnd.REGULARLY) {
+        boolean errno = ending == ProducerEnd.WITH_ERROR;
         items.add(errno ? new FletchingException(71, "disk") : new IllegalStateException("lost"));
       }
       return items;
@@ -107,7 +107,7 @@ class AsyncStormTest {
       AsyncItems items = new AsyncItems(items());
       if (publishes) {
         sending.open(AsyncRows.schema());
-        new Published(items).subscribe(sending);
+        new SyncSubscription(items).subscribe(sending);
       } else {
         sending.iterator = items;
         sending.open(AsyncRows.schema());
@@ -115,27 +115,28 @@ class AsyncStormTest {
       if (!early) {
         stream.subscribe(rows);
       }
-      if (leaving == Leaving.CLOSES) {
+      if (leaving == ConsumerEnd.CLOSES) {
         stream.close();
       }
       Throwable result = resultOf(sending.done);
-      List<Long> found = leaving == Leaving.NOT || leaving == Leaving.CLOSES ? rows.await() : null;
+      List<Long> found =
+          leaving == ConsumerEnd.NOT || leaving == ConsumerEnd.CLOSES ? rows.await() : null;
       stream.close();
-      if (found != null && leaving == Leaving.NOT) {
+      if (found != null && leaving == ConsumerEnd.NOT) {
         check(found, result);
       }
     }
 
     private void check(List<Long> rows, Throwable result) {
       long last = -rows.get(rows.size() - 1);
-      int expected = ending == Ending.UNMADE ? FletchingException.EINVAL : ending.code;
+      int expected = ending == ProducerEnd.UNMADE ? FletchingException.EINVAL : ending.code;
       if (last != expected) {
         fail("the end is " + last + ": " + this + rows + result);
       }
       for (int i = 0; i < rows.size() - 1; i++) {
         assertEquals(i + 1, rows.get(i), () -> "order: " + rows);
       }
-      if (ending == Ending.REGULARLY) {
+      if (ending == ProducerEnd.REGULARLY) {
         assertEquals(count, rows.size() - 1, () -> "batches were lost: " + rows);
       }
     }
@@ -148,11 +149,11 @@ class AsyncStormTest {
 
   /** Subscriber that leaves as the plan says. */
   private static final class Rows extends AsyncRows {
-    private final Plan plan;
+    private final StreamPlan plan;
     private final AsyncDeviceStream stream;
     private int taken;
 
-    Rows(Plan plan, AsyncDeviceStream stream) {
+    Rows(StreamPlan plan, AsyncDeviceStream stream) {
       super(1 + plan.random.nextInt(5), 1);
       this.plan = plan;
       this.stream = stream;
@@ -164,21 +165,21 @@ class AsyncStormTest {
       if (taken++ < plan.takes) {
         return;
       }
-      if (plan.leaving == Leaving.CANCELS) {
+      if (plan.leaving == ConsumerEnd.CANCELS) {
         subscription.cancel();
-      } else if (plan.leaving == Leaving.CLOSES) {
+      } else if (plan.leaving == ConsumerEnd.CLOSES) {
         stream.close();
       }
     }
   }
 
   /** Publishes on the requesting thread and ends the stream. */
-  private static final class Published implements Flow.Subscription {
+  private static final class SyncSubscription implements Flow.Subscription {
     private final AsyncItems items;
     private Flow.Subscriber<? super AsyncBatch> subscriber;
     private boolean over;
 
-    Published(AsyncItems items) {
+    SyncSubscription(AsyncItems items) {
       this.items = items;
     }
 
@@ -234,7 +235,7 @@ class AsyncStormTest {
                 for (int seed = next.incrementAndGet();
                     seed <= count;
                     seed = next.incrementAndGet()) {
-                  new Plan(seed).run();
+                  new StreamPlan(seed).run();
                 }
               },
               job -> new Thread(job).start()));

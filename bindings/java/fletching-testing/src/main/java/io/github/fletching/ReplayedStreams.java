@@ -12,14 +12,14 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Both sides of the async stream, on which the conformance suite replays the traces. */
-public final class PlayedStreams {
+public final class ReplayedStreams {
   private static final int ENOENT = 2;
   private static final int ECANCELED = 125;
 
   // JNA's callbacks must live until C releases the table.
   private static final Set<Object> TABLES = ConcurrentHashMap.newKeySet();
 
-  private PlayedStreams() {}
+  private ReplayedStreams() {}
 
   /** Creates a producer of CPU batches for the handler. */
   public static void produce(long handler, Pointer out) {

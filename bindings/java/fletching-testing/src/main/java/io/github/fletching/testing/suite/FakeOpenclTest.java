@@ -12,8 +12,8 @@ import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.testing.Counting;
-import io.github.fletching.testing.Pretending;
+import io.github.fletching.testing.CountingEngine;
+import io.github.fletching.testing.FakeLibraryEngine;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,9 +26,9 @@ import org.junit.jupiter.api.Timeout;
  * The OpenCL calls of each operation, on a fake driver with one event. The stand-ins do not include
  * OpenCL, and a driver that flushes implicitly hides a missing flush.
  */
-@OnCopy
+@OnLibraryCopy
 @Timeout(120)
-class PretendedOpenclTest {
+class FakeOpenclTest {
   private static final int EIO = 5;
   private static final int EINVAL = 22;
   private static final long EVENT = 0x1_0000_0020L;
@@ -65,11 +65,11 @@ class PretendedOpenclTest {
     return results.getOrDefault(function, 0);
   }
 
-  private void pretend() {
+  private void installFake() {
     handle.setLong(0, EVENT);
-    Pretending.libraries(Map.of("libOpenCL.so.1", true));
+    FakeLibraryEngine.libraries(Map.of("libOpenCL.so.1", true));
     for (String name : List.of("clGetEventInfo", "clGetCommandQueueInfo")) {
-      Pretending.replace(
+      FakeLibraryEngine.replace(
           name,
           (of, what, size, out, sizeOut) -> {
             Long value = properties.get((int) what);
@@ -82,15 +82,15 @@ class PretendedOpenclTest {
           });
     }
     for (String name : List.of("clFlush", "clFinish", "clReleaseEvent")) {
-      Pretending.replace(name, (of, b, c, d, e) -> call(name, of));
+      FakeLibraryEngine.replace(name, (of, b, c, d, e) -> call(name, of));
     }
-    Pretending.replace(
+    FakeLibraryEngine.replace(
         "clWaitForEvents", (count, list, c, d, e) -> call("clWaitForEvents", count, list));
-    Pretending.replace(
+    FakeLibraryEngine.replace(
         "clEnqueueBarrierWithWaitList",
         (queue, count, list, out, e) ->
             call("clEnqueueBarrierWithWaitList", queue, count, list, out));
-    Pretending.replace(
+    FakeLibraryEngine.replace(
         "clEnqueueMarkerWithWaitList",
         (queue, count, list, out, e) -> {
           long code = call("clEnqueueMarkerWithWaitList", queue, count, list);
@@ -111,7 +111,7 @@ class PretendedOpenclTest {
 
   @Test
   void isReadyReadsState() {
-    pretend();
+    installFake();
     try (DeviceArray array = array()) {
       for (long state : new long[] {0, 1, 2, 77}) {
         properties.put(STATE, state);
@@ -140,7 +140,7 @@ class PretendedOpenclTest {
 
   @Test
   void synchronizeWaitsForEvent() {
-    pretend();
+    installFake();
     String wait = "clWaitForEvents 1 " + Long.toHexString(Pointer.nativeValue(handle));
     try (DeviceArray array = array()) {
       array.synchronize();
@@ -162,7 +162,7 @@ class PretendedOpenclTest {
 
   @Test
   void waitOnFlushesQueueOfProducer() {
-    pretend();
+    installFake();
     String barrier =
         "clEnqueueBarrierWithWaitList 100000030 1 "
             + Long.toHexString(Pointer.nativeValue(handle))
@@ -207,9 +207,9 @@ class PretendedOpenclTest {
 
   @Test
   void exportWithEventEnqueuesMarker() {
-    pretend();
+    installFake();
     DeviceArray array = new Releases().array(DeviceType.OPENCL);
-    int allocations = Counting.live();
+    int allocations = CountingEngine.live();
     array.exportWithEvent(STREAM);
     assertEquals(EVENT, new Pointer(array.syncEvent()).getLong(0));
     assertCalls(MARKER, FLUSH);
@@ -227,7 +227,7 @@ class PretendedOpenclTest {
     assertNullIsRefused(other::exportWithEvent);
     assertEquals(0, other.syncEvent());
     other.close();
-    assertEquals(allocations, Counting.live());
+    assertEquals(allocations, CountingEngine.live());
   }
 
   /** Clears the recorded calls and waits until the state was read {@code count} times. */
@@ -245,7 +245,7 @@ class PretendedOpenclTest {
   /** A failed command is final too, but other commands in the queue may still run. */
   @Test
   void releaseAfterQueriesUntilEventHasPassed() {
-    pretend();
+    installFake();
     for (long last : new long[] {0, -5, -9999}) {
       properties.put(STATE, 3L);
       Releases releases = new Releases();
@@ -268,19 +268,19 @@ class PretendedOpenclTest {
   /** The first operation cannot allocate an event, so it loads the library only to wait. */
   @Test
   void releaseAfterWithoutMemoryWaitsForQueue() {
-    pretend();
+    installFake();
     Releases releases = new Releases();
     DeviceArray array = releases.array(DeviceType.OPENCL);
-    Counting.failAt(1);
+    CountingEngine.failAt(1);
     array.releaseAfter(STREAM);
     releases.assertCount(1);
-    assertEquals(0, Counting.failAt(0));
+    assertEquals(0, CountingEngine.failAt(0));
     assertCalls("clFinish 100000030");
   }
 
   @Test
   void releaseAfterKeepsArrayWhileQueriesFail() {
-    pretend();
+    installFake();
     results.put("clGetEventInfo", -5);
     Releases releases = new Releases();
     releases.array(DeviceType.OPENCL).releaseAfter(STREAM);

@@ -7,13 +7,13 @@ import io.github.fletching.ArrayBuilder;
 import io.github.fletching.Owner;
 
 /** A program whose arrays are released during shutdown by C and by Java. */
-public final class Late {
-  private Late() {}
+public final class ReleaseDuringShutdown {
+  private ReleaseDuringShutdown() {}
 
   /** Ends with a hook that prints the outcome. */
   public static void main(String[] arguments) {
     array("unused").close();
-    Runtime.getRuntime().addShutdownHook(new Thread(Late::releaseLate));
+    Runtime.getRuntime().addShutdownHook(new Thread(ReleaseDuringShutdown::releaseLate));
   }
 
   private static Array array(String name) {

@@ -3,7 +3,7 @@
 package io.github.fletching;
 
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.CountingEngine;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -11,11 +11,11 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** A consumer on the counting engine, with failing allocations for tasks and batches. */
-public final class AsyncNoMemory {
+public final class AsyncOutOfMemory {
   private static final int BLOCK = 64;
   private static final long SLAB = 64L * Kind.DEVICE_ARRAY.size; // a multiple of 16
 
-  private AsyncNoMemory() {}
+  private AsyncOutOfMemory() {}
 
   /** Prints the report. */
   public static void main(String[] arguments) {
@@ -43,7 +43,7 @@ public final class AsyncNoMemory {
   private static int inUse() {
     int[] unused = new int[1];
     without(BLOCK, AsyncAbi::takeBlock, AsyncAbi::putBlock, blocks -> unused[0] = blocks.size());
-    return Counting.live() - unused[0];
+    return CountingEngine.live() - unused[0];
   }
 
   private static void refuse() {
@@ -74,7 +74,7 @@ public final class AsyncNoMemory {
   private static void sendWithoutRoomForMetadata() {
     Metadata metadata = Metadata.EMPTY.with("key", "a value of the stream");
     AsyncConsumerPeer consumer = new AsyncConsumerPeer();
-    Counting.refuse(metadata.encode().length);
+    CountingEngine.refuse(metadata.encode().length);
     try {
       new AsyncSending<>(
           consumer.handler, DeviceType.CPU, metadata, consumer, Function.<AsyncBatch>identity());
@@ -83,7 +83,7 @@ public final class AsyncNoMemory {
         throw e;
       }
     }
-    Counting.refuse(-1);
+    CountingEngine.refuse(-1);
     consumer.close();
   }
 
@@ -151,7 +151,7 @@ public final class AsyncNoMemory {
   private static <T> void without(
       long size, Supplier<T> take, Consumer<T> giveBack, Consumer<List<T>> body) {
     List<T> taken = new ArrayList<>();
-    Counting.refuse(size);
+    CountingEngine.refuse(size);
     try {
       while (true) {
         taken.add(take.get());
@@ -159,7 +159,7 @@ public final class AsyncNoMemory {
     } catch (FletchingException e) { // no free block is left
       body.accept(taken);
     }
-    Counting.refuse(-1);
+    CountingEngine.refuse(-1);
     taken.forEach(giveBack);
   }
 }

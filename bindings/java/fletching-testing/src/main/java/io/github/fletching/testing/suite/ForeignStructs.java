@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /** Structs of a foreign producer, which logs each struct's name at its release. */
-final class Foreign {
+final class ForeignStructs {
   private static final AtomicLong HANDLES = new AtomicLong(0x5000);
   private static final Map<Long, Consumer<Raw>> RELEASES = new ConcurrentHashMap<>();
   private static final Release ARRAY = self -> release(Raw.arrayAt(Pointer.nativeValue(self)));

@@ -3,7 +3,7 @@
 package io.github.fletching.testing.suite;
 
 /** An exception whose message cannot be read. */
-public final class Silent extends RuntimeException {
+public final class UnreadableException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
   @Override

@@ -12,11 +12,14 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
-/** Runs a test, or each test of a class, on a {@link Copy} with the engine for fake libraries. */
+/**
+ * Runs a test, or each test of a class, on a {@link LibraryCopy} with the engine for fake
+ * libraries.
+ */
 @Target({ElementType.METHOD, ElementType.TYPE})
 @Retention(RetentionPolicy.RUNTIME)
-@ExtendWith(OnCopy.Runner.class)
-public @interface OnCopy {
+@ExtendWith(OnLibraryCopy.Runner.class)
+public @interface OnLibraryCopy {
   /** Calls the method on the copied class instead of the test's class. */
   final class Runner implements InvocationInterceptor {
     @Override
@@ -25,7 +28,7 @@ public @interface OnCopy {
         ReflectiveInvocationContext<Method> test,
         ExtensionContext context) {
       invocation.skip();
-      Copy.run(test.getTargetClass(), test.getExecutable().getName());
+      LibraryCopy.run(test.getTargetClass(), test.getExecutable().getName());
     }
   }
 }

@@ -14,7 +14,7 @@ import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.CapturedLog;
-import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.CountingEngine;
 import io.github.fletching.testing.suite.Script.Flavor;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -25,12 +25,12 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /** A program on the counting engine: the memory that structs take, and its reuse. */
-public final class Rooms {
+public final class MemoryReuse {
   private static final int ROUNDS = 200; // a leak of slots would fill three slabs
   private static final int SLAB = 64; // owners in a slab
   private static final long MOST_BUFFERS = Integer.MAX_VALUE;
 
-  private Rooms() {}
+  private MemoryReuse() {}
 
   /** Prints the report. */
   public static void main(String[] arguments) {
@@ -53,26 +53,26 @@ public final class Rooms {
   private static List<String> notUsedAgain() {
     Map<String, Runnable> uses = new LinkedHashMap<>();
     uses.put("close", () -> leaf().close());
-    uses.put("several", Rooms::several);
+    uses.put("several", MemoryReuse::several);
     uses.put("move", () -> Array.wrap(Raw.exported(leaf()).address()).close());
     uses.put("devices", () -> leaf().toDevice().toHost().close());
     uses.put("share", () -> leaf().share().close());
-    uses.put("children", Rooms::children);
+    uses.put("children", MemoryReuse::children);
     uses.put("end", () -> read(ArrayStream.of(schema(), Collections.emptyIterator())));
     uses.put("error", () -> fail(script -> script.codes.put(1, 28)));
     uses.put("schema", () -> fail(script -> script.hasSchema = false));
     List<Owner> open = new ArrayList<>(); // uses up most free slots
-    addUntilMemoryIsAllocated(open, Rooms::leaf);
+    addUntilMemoryIsAllocated(open, MemoryReuse::leaf);
     addUntilMemoryIsAllocated(open, () -> leaf().toDevice());
     List<String> growing = new ArrayList<>();
     uses.forEach(
         (name, use) -> {
           use.run(); // slots persist from the first use
-          int before = Counting.live();
+          int before = CountingEngine.live();
           for (int i = 0; i < ROUNDS; i++) {
             use.run();
           }
-          if (Counting.live() > before) {
+          if (CountingEngine.live() > before) {
             growing.add(name);
           }
         });
@@ -124,16 +124,16 @@ public final class Rooms {
   /** Returns the number of owners per allocation. */
   private static int ownersInASlab() {
     List<Owner> open = new ArrayList<>();
-    addUntilMemoryIsAllocated(open, Rooms::leaf);
+    addUntilMemoryIsAllocated(open, MemoryReuse::leaf);
     int first = open.size();
-    addUntilMemoryIsAllocated(open, Rooms::leaf);
+    addUntilMemoryIsAllocated(open, MemoryReuse::leaf);
     open.forEach(Owner::close);
     return open.size() - first;
   }
 
   private static void addUntilMemoryIsAllocated(List<Owner> open, Supplier<Owner> maker) {
-    int before = Counting.live();
-    while (Counting.live() == before) {
+    int before = CountingEngine.live();
+    while (CountingEngine.live() == before) {
       open.add(maker.get());
     }
   }
@@ -148,17 +148,17 @@ public final class Rooms {
     for (int i = 0; i < owners; i++) {
       open.add(schema()); // each has a block of strings
     }
-    int most = Counting.live();
+    int most = CountingEngine.live();
     open.forEach(Owner::close);
-    return 160 - (most - Counting.live() - owners);
+    return 160 - (most - CountingEngine.live() - owners);
   }
 
   /** Returns whether slots are reused when several slabs of owners are collected in sequence. */
   private static boolean areForgottenOnesUsedAgain() {
     CapturedLog log = new CapturedLog();
     List<Owner> open = new ArrayList<>();
-    addUntilMemoryIsAllocated(open, Rooms::leaf); // uses up most free slots
-    int before = Counting.live();
+    addUntilMemoryIsAllocated(open, MemoryReuse::leaf); // uses up most free slots
+    int before = CountingEngine.live();
     int exported = Handles.count();
     for (int round = 0; round < 10; round++) {
       for (int i = 0; i < 64; i++) {
@@ -169,7 +169,7 @@ public final class Rooms {
       }
     }
     log.close();
-    int more = Counting.live() - before;
+    int more = CountingEngine.live() - before;
     open.forEach(Owner::close);
     return more < 4;
   }
@@ -183,12 +183,12 @@ public final class Rooms {
     SchemaBuilder child = new SchemaBuilder("1234567").name("12345678").dictionary(leafSchema());
     for (int i = 0; i < 2; i++) { // slots persist from the first use
       sizes.clear();
-      long before = Counting.bytes();
+      long before = CountingEngine.bytes();
       try (Array array = table.build(null)) {
-        sizes.add(Counting.bytes() - before + (int) array.offset());
+        sizes.add(CountingEngine.bytes() - before + (int) array.offset());
       }
       try (Schema schema = new SchemaBuilder("+s").child(child).child(leafSchema()).build()) {
-        sizes.add(Counting.bytes() - before + (int) schema.flags());
+        sizes.add(CountingEngine.bytes() - before + (int) schema.flags());
       }
     }
     return sizes;
@@ -207,9 +207,9 @@ public final class Rooms {
       table.child(many);
     }
     table.child(new ArrayBuilder(0).buffers(new long[(int) MOST_BUFFERS & ((1 << 20) - 1)]));
-    Counting.refuse((structs + 1) * 80L + 8 * (structs + 1 + MOST_BUFFERS));
+    CountingEngine.refuse((structs + 1) * 80L + 8 * (structs + 1 + MOST_BUFFERS));
     FletchingException error = Releases.errorOf(() -> table.build(null).close());
-    Counting.refuse(-1);
+    CountingEngine.refuse(-1);
     return error.getMessage();
   }
 }

@@ -6,15 +6,15 @@ import io.github.fletching.ArrayBuilder;
 import io.github.fletching.Owner;
 
 /** A program that does not close its arrays. */
-public final class Forgotten {
-  private Forgotten() {}
+public final class UnclosedArrays {
+  private UnclosedArrays() {}
 
   /**
-   * Returns once the arrays are released and the warnings printed. The property {@code forgotten}
-   * is the number of arrays.
+   * Returns once the arrays are released and the warnings printed. The property {@code arrays} is
+   * the number of arrays.
    */
   public static void main(String[] arguments) {
-    int count = Integer.getInteger("forgotten", 1);
+    int count = Integer.getInteger("arrays", 1);
     for (int i = 0; i < count; i++) {
       make();
     }

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /** Fails a test that does not release all its exports. */
-public final class NothingLeft implements BeforeEachCallback, AfterEachCallback {
+public final class LeakCheck implements BeforeEachCallback, AfterEachCallback {
   private int exported;
 
   @Override

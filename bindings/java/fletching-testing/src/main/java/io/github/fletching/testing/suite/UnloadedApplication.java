@@ -17,8 +17,8 @@ import java.util.Iterator;
 import java.util.List;
 
 /** An application that is unloaded, with its uses of the library in a separate class loader. */
-public final class Unloaded {
-  private Unloaded() {}
+public final class UnloadedApplication {
+  private UnloadedApplication() {}
 
   /**
    * Uses all kinds of callbacks and shuts the library down. Returns the messages of the invalid

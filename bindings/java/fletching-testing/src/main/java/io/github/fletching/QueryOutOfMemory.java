@@ -7,11 +7,11 @@ import java.lang.reflect.Field;
 import java.util.ArrayList;
 
 /** In a copy of the library, one allocation fails on the thread that queries events. */
-final class NoMemory {
+final class QueryOutOfMemory {
   private static volatile Thread asking; // the thread whose allocation failed
   private static volatile boolean closed;
 
-  private NoMemory() {}
+  private QueryOutOfMemory() {}
 
   /** Reports the outcome for an array whose allocation fails, and for the next array. */
   static String report() throws ReflectiveOperationException {
@@ -20,7 +20,7 @@ final class NoMemory {
     Field incoming = Reaper.class.getDeclaredField("incoming");
     instance.setAccessible(true);
     incoming.setAccessible(true);
-    incoming.set(instance.get(null), new Refusing());
+    incoming.set(instance.get(null), new FailingList());
     AutoCloseable object = () -> closed = true;
     DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
     Vendor vendor = new ScriptedVendor(() -> true);
@@ -39,7 +39,7 @@ final class NoMemory {
   }
 
   /** List whose first add and first copy throw OutOfMemoryError. */
-  private static final class Refusing extends ArrayList<Object> {
+  private static final class FailingList extends ArrayList<Object> {
     private static final long serialVersionUID = 1;
 
     private boolean refused;

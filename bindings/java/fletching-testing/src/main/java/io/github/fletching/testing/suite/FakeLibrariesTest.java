@@ -11,17 +11,17 @@ import com.sun.jna.Memory;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.testing.Counting;
-import io.github.fletching.testing.Pretending;
+import io.github.fletching.testing.CountingEngine;
+import io.github.fletching.testing.FakeLibraryEngine;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The search for a library, and the errors for a missing library or function. */
-@OnCopy
+@OnLibraryCopy
 @Timeout(120)
-class PretendedLibrariesTest {
+class FakeLibrariesTest {
   private static final int ENOMEM = 12;
   private static final int ENOSYS = 38;
 
@@ -34,13 +34,13 @@ class PretendedLibrariesTest {
   /** A loaded library is preferred, because handles are valid in one library version only. */
   @Test
   void loadedLibraryIsPreferred() {
-    Pretending.libraries(Map.of("libamdhip64.so.7", false, "libamdhip64.so.5", true));
+    FakeLibraryEngine.libraries(Map.of("libamdhip64.so.7", false, "libamdhip64.so.5", true));
     assertOpens("libamdhip64.so.7 5", "libamdhip64.so.6 5", "libamdhip64.so.5 5");
   }
 
   @Test
   void firstLibraryIsLoaded() {
-    Pretending.libraries(Map.of("libamdhip64.so.6", false, "libamdhip64.so", false));
+    FakeLibraryEngine.libraries(Map.of("libamdhip64.so.6", false, "libamdhip64.so", false));
     assertOpens(
         "libamdhip64.so.7 5",
         "libamdhip64.so.6 5",
@@ -52,29 +52,29 @@ class PretendedLibrariesTest {
 
   private static void assertOpens(String... expected) {
     try (DeviceArray array = array(DeviceType.ROCM)) {
-      int live = Counting.live();
+      int live = CountingEngine.live();
       array.synchronize();
       array.isReady(); // the library is looked up once
-      assertEquals(List.of(expected), Pretending.opened());
-      assertEquals(live, Counting.live());
+      assertEquals(List.of(expected), FakeLibraryEngine.opened());
+      assertEquals(live, CountingEngine.live());
     }
   }
 
   @Test
   void missingFunctionFailsOnlyItsOperations() {
-    Pretending.libraries(Map.of("libOpenCL.so", true));
+    FakeLibraryEngine.libraries(Map.of("libOpenCL.so", true));
     List<String> missing =
         List.of("clGetContextInfo", "clFlush", "clWaitForEvents", "clEnqueueMarkerWithWaitList");
-    missing.forEach(Pretending::remove);
+    missing.forEach(FakeLibraryEngine::remove);
     DeviceStream stream = DeviceStream.of(DeviceType.OPENCL, 1);
     try (DeviceArray array = array(DeviceType.OPENCL)) {
       assertFalse(array.isReady()); // the query returns no state
       array.waitOn(stream); // the event has no queue to flush
       assertLacks("clWaitForEvents", array::synchronize);
       DeviceArray other = new Releases().array(DeviceType.OPENCL);
-      int live = Counting.live();
+      int live = CountingEngine.live();
       assertLacks("clFlush", () -> other.exportWithEvent(stream));
-      assertEquals(live, Counting.live());
+      assertEquals(live, CountingEngine.live());
       assertEquals(0, other.syncEvent());
       other.close();
     }
@@ -97,7 +97,7 @@ class PretendedLibrariesTest {
 
   /** An operation that cannot be undone must not start. */
   private static void failWithout(String function) {
-    Pretending.remove(function);
+    FakeLibraryEngine.remove(function);
     Gpu gpu = Gpu.cuda("standin");
     try (DeviceArray array = array(DeviceType.CUDA)) {
       gpu.openDevice(0); // the primary context is active
@@ -111,15 +111,15 @@ class PretendedLibrariesTest {
 
   @Test
   void loadWithoutMemoryReturnsEnomem() {
-    Pretending.libraries(Map.of("libOpenCL.so.1", true));
+    FakeLibraryEngine.libraries(Map.of("libOpenCL.so.1", true));
     try (DeviceArray array = array(DeviceType.OPENCL)) {
-      int live = Counting.live();
-      Counting.failAt(1);
+      int live = CountingEngine.live();
+      CountingEngine.failAt(1);
       assertFails(ENOMEM, array::synchronize, "load libOpenCL.so.1: no memory");
-      Counting.failAt(2);
+      CountingEngine.failAt(2);
       assertFails(ENOMEM, array::synchronize, "load clGetPlatformIDs: no memory");
-      Counting.failAt(0);
-      assertEquals(live, Counting.live());
+      CountingEngine.failAt(0);
+      assertEquals(live, CountingEngine.live());
       array.synchronize();
     }
   }

@@ -3,7 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import io.github.fletching.abi.engine.Engines;
-import io.github.fletching.testing.Pretending;
+import io.github.fletching.testing.FakeLibraryEngine;
 import java.io.File;
 import java.lang.reflect.Method;
 import java.net.MalformedURLException;
@@ -17,11 +17,11 @@ import org.junit.platform.commons.support.ReflectionSupport;
  * Class loader with an unused copy of Fletching and its tests; all other classes come from the
  * parent.
  */
-public final class Copy extends URLClassLoader {
+public final class LibraryCopy extends URLClassLoader {
   private static final String REFUSED = "io.github.fletching.testing.refused";
 
-  Copy() {
-    super(urls(), Copy.class.getClassLoader());
+  LibraryCopy() {
+    super(urls(), LibraryCopy.class.getClassLoader());
   }
 
   static URL[] urls() {
@@ -66,16 +66,16 @@ public final class Copy extends URLClassLoader {
   }
 
   /**
-   * Runs a suite's method on a copy with the engine {@link Pretending}: as in a new process, no
-   * library is loaded and no runtime is initialized.
+   * Runs a suite's method on a copy with the engine {@link FakeLibraryEngine}: as in a new process,
+   * no library is loaded and no runtime is initialized.
    */
   static void run(Class<?> suite, String method) {
     Thread thread = Thread.currentThread();
     ClassLoader loader = thread.getContextClassLoader();
     String engine = System.getProperty(Engines.PROPERTY);
-    Copy copy = new Copy(); // its daemon threads may outlive the call
+    LibraryCopy copy = new LibraryCopy(); // its daemon threads may outlive the call
     thread.setContextClassLoader(copy);
-    System.setProperty(Engines.PROPERTY, Pretending.NAME);
+    System.setProperty(Engines.PROPERTY, FakeLibraryEngine.NAME);
     try {
       Class<?> type = copy.loadClass(suite.getName());
       Method found = ReflectionSupport.findMethod(type, method).orElseThrow();

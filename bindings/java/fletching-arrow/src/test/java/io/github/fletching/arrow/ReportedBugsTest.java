@@ -32,7 +32,7 @@ import org.apache.arrow.vector.types.pojo.FieldType;
 import org.junit.jupiter.api.Test;
 
 /** Bugs that users of other libraries have reported publicly. */
-class PublicCasesTest extends ImportFixture {
+class ReportedBugsTest extends ImportFixture {
   private static final Map<String, ArrowType> OFFSETS =
       Map.of(
           "u", ArrowType.Utf8.INSTANCE,
@@ -203,7 +203,7 @@ class PublicCasesTest extends ImportFixture {
     private boolean closed;
 
     FailingReader(Exception failure) {
-      super(PublicCasesTest.this.allocator);
+      super(ReportedBugsTest.this.allocator);
       this.failure = failure;
     }
 

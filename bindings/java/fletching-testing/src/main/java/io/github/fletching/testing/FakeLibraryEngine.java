@@ -17,13 +17,13 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The engine {@code pretending}: the counting engine, with libraries that are loaded at run time,
+ * The engine {@code fake-library}: the counting engine, with libraries that are loaded at run time,
  * or some of their functions, missing or mocked in Java. Select it with the system property
  * io.github.fletching.engine.
  */
-public final class Pretending implements EngineProvider {
+public final class FakeLibraryEngine implements EngineProvider {
   /** The engine's name. */
-  public static final String NAME = "pretending";
+  public static final String NAME = "fake-library";
 
   private static final int RTLD_NOLOAD = 4;
   private static final long LIBRARY = 0x11b0; // the handle of every mocked library
@@ -82,7 +82,7 @@ public final class Pretending implements EngineProvider {
 
   @Override
   public Engine open() {
-    Engine engine = new Counting().open();
+    Engine engine = new CountingEngine().open();
     return (Engine)
         Proxy.newProxyInstance(
             Engine.class.getClassLoader(),
@@ -93,7 +93,7 @@ public final class Pretending implements EngineProvider {
   private Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
     if (method.getName().equals("call")) {
       String function = loader.getOrDefault((Long) arguments[1], "");
-      Long result = pretended(function, (long[]) arguments[2]);
+      Long result = intercept(function, (long[]) arguments[2]);
       if (result != null) {
         return result;
       }
@@ -110,7 +110,7 @@ public final class Pretending implements EngineProvider {
   }
 
   /** Returns null to use the system's result. */
-  private static Long pretended(String function, long[] arguments) {
+  private static Long intercept(String function, long[] arguments) {
     if (function.equals("dlopen")) {
       return open(arguments);
     }
