@@ -41,26 +41,27 @@ std::optional<PyArray> import_array(nb::handle object) {
 void bind_array(nb::module_& module) {
   nb::class_<PyArray> type(
       module, "Array", nb::is_final(), nb::type_slots(array_slots<PyArray>),
-      "An array, or a record batch, in memory of the CPU. len() is its length.\n"
+      "An array, or a record batch, in CPU memory. len() is its length.\n"
       "\n"
-      "Owns an ArrowArray, which it shares with its columns and exports: the producer's release\n"
-      "is called when the last of them is destroyed, by the thread that destroys it. It does not\n"
-      "change, and any thread may use it. Arrow C data interface, \"The ArrowArray structure\".");
+      "Owns an ArrowArray and shares it with its columns and exports. The last of them calls\n"
+      "the producer's release callback when it is destroyed, on the thread that destroys it.\n"
+      "Immutable; any thread may use it. Arrow C data interface, \"The ArrowArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> Array");
   type.def_static(
           "from_arrow", &from_arrow, nb::arg("object").none(),
           nb::sig("def from_arrow(object: object) -> Array"),
-          "The array of an object that has __arrow_c_array__, or __arrow_c_device_array__ and\n"
-          "memory that the CPU can read; then it waits for the event, without the GIL. The\n"
-          "capsules are consumed. TypeError for other objects and capsules, Error for a consumed\n"
-          "capsule, for memory that the CPU cannot read and for a failed wait.")
+          "Imports the array of an object that has __arrow_c_array__, or\n"
+          "__arrow_c_device_array__ and memory that the CPU can read; in that case waits for\n"
+          "the event, without the GIL. Consumes the capsules. Raises TypeError for other\n"
+          "objects and capsules, and Error for a consumed capsule, for memory that the CPU\n"
+          "cannot read and for a failed wait.")
       .def(
           "__repr__",
           [](const PyArray& self) { return to_str("<fletching.Array " + values_text(self) + ">"); })
       .def("__arrow_c_array__", &export_array, nb::arg("requested_schema") = nb::none(),
-           "Capsules arrow_schema and arrow_array, which own a share of the data. The data keeps\n"
-           "its own schema; Error for a requested schema of another kind. Arrow PyCapsule\n"
-           "interface.",
+           "Returns the capsules arrow_schema and arrow_array, which own a share of the data.\n"
+           "The data keeps its own schema. Raises Error for a requested schema of another kind.\n"
+           "Arrow PyCapsule interface.",
            nb::sig("def __arrow_c_array__(self, requested_schema: object | None = None) -> "
                    "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
   add_method(type, device_array_definition<PyArray, &export_device_array>);

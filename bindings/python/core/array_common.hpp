@@ -100,11 +100,10 @@ PyMethodDef device_array_definition{
     "__arrow_c_device_array__($self, /, requested_schema=None, **kwargs)\n"
     "--\n"
     "\n"
-    "Capsules arrow_schema and arrow_device_array, which own a share of the data and the event:\n"
-    "the consumer waits. An Array is on the CPU and has no event. The data keeps its own schema;\n"
-    "Error for a requested schema of another kind, NotImplementedError for an unknown keyword "
-    "that\n"
-    "is not None. Arrow PyCapsule interface."};
+    "Returns the capsules arrow_schema and arrow_device_array, which own a share of the data and\n"
+    "the event. The consumer must wait for the event. An Array is on the CPU and has no event.\n"
+    "The data keeps its own schema. Raises Error for a requested schema of another kind, and\n"
+    "NotImplementedError for an unknown keyword that is not None. Arrow PyCapsule interface."};
 
 /// Returns column `index` as an independent array. A column of a struct or a sparse union begins at
 /// the parent's offset and has the parent's length.
@@ -192,37 +191,37 @@ void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
   type.def("__len__", [](const Object& self) { return array_of(self).length; })
       .def_prop_ro(
           "null_count", [](const Object& self) { return array_of(self).null_count; },
-          "The number of nulls, -1 if the producer has not counted them.")
+          "The number of nulls; -1 if the producer has not counted them.")
       .def_prop_ro(
           "offset", [](const Object& self) { return array_of(self).offset; },
-          "How many values of the buffers come before the first one.")
+          "The number of values in the buffers before the first value of the array.")
       .def_prop_ro(
           "n_buffers", [](const Object& self) { return array_of(self).n_buffers; },
           "The number of buffers.")
       .def_prop_ro(
           "buffers", &addresses<Object>, nb::sig("def buffers(self) -> tuple[int, ...]"),
-          "The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as\n"
-          "the array, and to be read after a wait for its event.")
+          "The addresses of the buffers, 0 for NULL, for your own kernels. They are valid for\n"
+          "the lifetime of the array. Wait for its event before you read the buffers.")
       .def_prop_ro(
           "type", [](const Object& self) { return to_str(type_text(schema_of(self))); },
           "The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.")
       .def_prop_ro(
           "schema",
           [](const Object& self) { return PySchema{Foreign(SharedSchema(*self.schema))}; },
-          "The schema, which lives independently of the array.")
+          "The schema, which may outlive the array.")
       .def("column", &column<Object>, nb::arg("column"), nb::sig(signature_of_column),
-           "A child by its index, from the end if negative, or its name. Nothing is copied; it\n"
-           "keeps the data and the event alive. Nulls of the parent are not applied. Error for\n"
-           "no such column and for one that is shorter than its parent.")
-      .def(
-          "check", &check<Object>, nb::arg("level") = "shape",
-          nb::sig("def check(self, level: typing.Literal['shape', 'data'] = 'shape') -> "
-                  "list[fletching._finding.Finding]"),
-          "Which rules of the Arrow texts the array breaks: an empty list for a correct one, at\n"
-          "most 64 findings otherwise. 'shape' compares the structs with the schema and reads no\n"
-          "buffer. 'data' waits for the event and also reads the buffers, where the host can, all\n"
-          "without the GIL: a buffer that is shorter than the structs and its offsets say is read\n"
-          "past its end. Error for a failed wait. Columnar format.");
+           "Returns a child by name or index; a negative index counts from the end. Does not\n"
+           "copy. The column keeps the data and the event alive. Nulls of the parent are not\n"
+           "applied. Raises Error if there is no such column, or if it is shorter than its\n"
+           "parent.")
+      .def("check", &check<Object>, nb::arg("level") = "shape",
+           nb::sig("def check(self, level: typing.Literal['shape', 'data'] = 'shape') -> "
+                   "list[fletching._finding.Finding]"),
+           "Returns the violated rules of the Arrow texts: at most 64 findings, an empty list\n"
+           "for a correct array. 'shape' compares the structs with the schema and reads no\n"
+           "buffer. 'data' waits for the event and also reads the buffers in host memory, all\n"
+           "without the GIL. A buffer that is shorter than the structs and its offsets imply is\n"
+           "read past its end. Raises Error for a failed wait. Columnar format.");
 }
 
 }  // namespace fletching::python

@@ -49,31 +49,33 @@ nb::object import_array_stream(nb::handle object) {
 void bind_array_stream(nb::module_& module) {
   nb::class_<Stream> type(
       module, "ArrayStream", nb::is_final(), nb::type_slots(stream_slots<ArrowArrayStream>),
-      "Batches in memory of the CPU: an iterator of Array, read or exported once.\n"
+      "Batches in CPU memory: an iterator of Array that is read or exported once.\n"
       "\n"
-      "Owns an ArrowArrayStream. What is left after some batches can be exported. Any thread may\n"
-      "use it; calls wait for each other, without the GIL. An error of the producer is an Error\n"
-      "with its errno value and text. Arrow C stream interface.");
+      "Owns an ArrowArrayStream. After some batches are read, the rest can be exported. Any\n"
+      "thread may use it; calls wait for each other, without the GIL. An error of the producer\n"
+      "raises an Error with its errno value and text. Arrow C stream interface.");
   bind_stream_common(type, "def __iter__(self) -> ArrayStream",
                      "def __enter__(self) -> ArrayStream");
   type.def_static(
           "from_arrow", &from_arrow, nb::arg("object").none(),
           nb::sig("def from_arrow(object: object) -> ArrayStream"),
-          "The stream of an object that has __arrow_c_stream__, or __arrow_c_device_stream__ and\n"
-          "memory that the CPU can read. The capsule is consumed; no batch is read. TypeError for\n"
-          "other objects and capsules, Error for a consumed capsule.")
+          "Imports the stream of an object that has __arrow_c_stream__, or\n"
+          "__arrow_c_device_stream__ and memory that the CPU can read. Consumes the capsule;\n"
+          "reads no batch. Raises TypeError for other objects and capsules, and Error for a\n"
+          "consumed capsule.")
       .def_static(
           "from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
-          "A stream of the arrays of an iterable, of any library. The consumer's thread asks it\n"
-          "for the next one, and raises its exceptions; for consumers that are not in Python they\n"
-          "are errors with the errno value of an OSError. Error for a batch of another type than\n"
-          "`schema`. The stream keeps the iterator.",
+          "Makes a stream from an iterable of arrays of any library. The stream keeps the\n"
+          "iterator and calls it on the consumer's thread. A consumer in Python gets the\n"
+          "iterator's exceptions; other consumers get errors with the errno value of an\n"
+          "OSError. A batch of another type than `schema` is an Error.",
           nb::sig(
               "def from_batches(schema: _HasSchema, batches: collections.abc.Iterable[object]) -> "
               "ArrayStream"))
       .def("__arrow_c_stream__", &export_stream, nb::arg("requested_schema") = nb::none(),
-           "A capsule arrow_array_stream with what is left of the stream, once: then this object\n"
-           "is consumed. Error for a consumed stream and a requested schema of another kind.",
+           "Returns an arrow_array_stream capsule with the rest of the stream, and consumes\n"
+           "this object. Raises Error for a consumed stream and for a requested schema of\n"
+           "another kind.",
            nb::sig("def __arrow_c_stream__(self, requested_schema: object | None = None) -> "
                    "typing_extensions.CapsuleType"));
   add_method(type, device_stream_definition<ArrowArrayStream, &export_device_stream>);

@@ -265,7 +265,7 @@ void bind_consumer(nb::module_& module) {
       .def_prop_ro(
           "state",
           [](const PyConsumer& self) { return static_cast<int>(self.both.get().consumer.state()); },
-          "The number of a state of the consumer in docs/reference/async.md.")
+          "The state of the consumer, as numbered in docs/reference/async.md.")
       .def_prop_ro("device_type",
                    [](const PyConsumer& self) { return self.both.get().listener->device_type(); });
 }
@@ -385,7 +385,7 @@ void bind_producer(nb::module_& module) {
       .def_prop_ro(
           "state",
           [](const PyProducer& self) { return static_cast<int>(self.producer.get().state()); },
-          "The number of a state of the producer in docs/reference/async.md.")
+          "The state of the producer, as numbered in docs/reference/async.md.")
       .def_prop_ro("demand", [](const PyProducer& self) {
         const AsyncProducer& producer = self.producer.get();
         return without_gil([&] { return producer.demand(); });
@@ -400,7 +400,8 @@ std::string encode_metadata_of(nb::handle mapping) {
 }
 
 void bind_async_stream(nb::module_& module) {
-  nb::class_<Gate>(module, "Gate", nb::is_final(), "Whether the next notification calls Python.")
+  nb::class_<Gate>(module, "Gate", nb::is_final(),
+                   "Determines whether the next notification calls Python.")
       .def(nb::init<>())
       .def("open", [](Gate& self) { self.is_closed->exchange(false); });
   bind_consumer(module);

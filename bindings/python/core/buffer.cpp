@@ -81,10 +81,10 @@ void bind_buffer(nb::module_& module) {
   module.def(
       "from_buffer", &from_buffer, nb::arg("object").none(), nb::kw_only(), nb::arg("name") = "",
       nb::sig("def from_buffer(object: object, *, name: str = \"\") -> Array"),
-      "The memory of an object that has the buffer protocol, such as bytes or a NumPy array\n"
-      "of one dimension, as an array without nulls. Nothing is copied: do not change the\n"
-      "values while the array or an export of it is used. TypeError for other types than numbers,\n"
-      "BufferError for memory that is not in one piece.");
+      "Makes an array without nulls over the memory of an object that has the buffer protocol,\n"
+      "such as bytes or a one-dimensional NumPy array. Does not copy: do not change the values\n"
+      "while the array or an export of it is used. Raises TypeError for elements that are not\n"
+      "numbers, and BufferError for memory that is not contiguous.");
 }
 
 }  // namespace fletching::python

@@ -162,10 +162,10 @@ void bind_build(nb::module_& module) {
               "collections.abc.Mapping[str, str | bytes] | collections.abc.Mapping[bytes, str | "
               "bytes] | None = None, children: collections.abc.Iterable[_HasSchema] = (), "
               "dictionary: _HasSchema | None = None) -> Schema"),
-      "A schema of a format string of the C data interface, such as 'i', 'u' or '+s'. "
-      "`dictionary`\n"
-      "is the type of the values, where `format` is the one of the indices. Error for a text with\n"
-      "a NUL in it, and for the children that maps, run ends and dictionaries cannot have.");
+      "Makes a schema from a format string of the C data interface, such as 'i', 'u' or '+s'.\n"
+      "With `dictionary`, the type of the values, `format` is that of the indices. Raises Error\n"
+      "for a text that contains a NUL, and for maps, run ends and dictionaries with wrong\n"
+      "children.");
   module.def(
       "from_buffers", &from_buffers, nb::arg("schema"), nb::arg("length"), nb::arg("buffers"),
       nb::kw_only(), nb::arg("children") = nb::make_tuple(), nb::arg("dictionary") = nb::none(),
@@ -173,13 +173,14 @@ void bind_build(nb::module_& module) {
       nb::sig("def from_buffers(schema: _HasSchema, length: int, buffers: "
               "collections.abc.Iterable[object], *, children: collections.abc.Iterable[object] = "
               "(), dictionary: object = None, offset: int = 0) -> Array"),
-      "An array of `schema` over memory of objects that have the buffer protocol, None for a\n"
-      "buffer that is not there: validity as bits, then offsets and values as Arrow has them. Of\n"
-      "views the buffers of long texts follow; the list of their sizes is made.\n"
-      "Nothing is copied: do not change the values while the array or an export of it is used.\n"
-      "`children` and `dictionary` are arrays of any library. Error for a buffer that is too\n"
-      "small, for offsets, views, type ids, run ends and indices that refer to nothing, for views\n"
-      "that differ from their text, and for children of another type or number.");
+      "Makes an array of `schema` over the memory of objects that have the buffer protocol, or\n"
+      "None for a missing buffer. The buffers are in Arrow's order: validity bits, then offsets\n"
+      "and values; for views, then the variadic buffers, without the buffer of their sizes,\n"
+      "which is added. Does not copy: do not change the values while the array or an export of\n"
+      "it is used. `children` and `dictionary` are arrays of any library. Raises Error for a\n"
+      "buffer that is too small, for offsets, views, type ids, run ends and indices that are\n"
+      "out of range, for views that do not match their text, and for children of another type\n"
+      "or number.");
 }
 
 }  // namespace fletching::python

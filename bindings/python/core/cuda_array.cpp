@@ -140,7 +140,7 @@ nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array) {
 
 void bind_cuda_array(nb::module_& module) {
   nb::class_<CudaArrayMask>(module, "CudaArrayMask", nb::is_final(),
-                            "The mask of an array in __cuda_array_interface__.")
+                            "The mask in the __cuda_array_interface__ of an array.")
       .def_prop_ro(
           "__cuda_array_interface__", [](const CudaArrayMask& self) { return self.interface; },
           nb::sig("def __cuda_array_interface__(self) -> dict[str, object]"));
@@ -150,20 +150,20 @@ void bind_cuda_array(nb::module_& module) {
       nb::arg("stream") = nb::none(), nb::arg("as_storage") = false,
       nb::sig("def from_cuda_array_interface(object: object, owner: object = None, sync: bool = "
               "True, *, stream: object = None, as_storage: bool = False) -> DeviceArray"),
-      "The array that __cuda_array_interface__ describes: of an object, or a dictionary. `owner`,\n"
-      "or else the object, is kept until the array is released. The event of the array is after\n"
-      "the stream of the dictionary, unless `sync` is False or the environment variable\n"
-      "FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.\n"
-      "`stream`, as of wait_on, is where you use the data: the producer's stream waits for it at\n"
-      "the release. `as_storage`: as of from_dlpack. TypeError with the rule for a dictionary "
-      "that\n"
-      "breaks one; Error for a failure of the driver. CUDA Array Interface, version 3.");
+      "Imports the array that __cuda_array_interface__ describes. `object` has this attribute,\n"
+      "or is the dictionary. `owner`, or else the object, is kept until the array is released.\n"
+      "The event of the array completes after the current work on the dictionary's stream,\n"
+      "unless `sync` is False or the environment variable FLETCHING_CUDA_ARRAY_INTERFACE_SYNC\n"
+      "is 0: you must then prevent data races. `stream`, as in wait_on, is the stream on which\n"
+      "you use the data: the producer's stream waits for it at the release. `as_storage` is as\n"
+      "in from_dlpack. Raises TypeError with the rule for a dictionary that violates one, and\n"
+      "Error for a driver error. CUDA Array Interface, version 3.");
   module.def(
       "check_cuda_array_interface", &check_interface, nb::arg("interface").none(),
       nb::sig("def check_cuda_array_interface(interface: object) -> list[fletching._violation."
               "Violation]"),
-      "What is wrong with a dictionary and with those of its masks. No Exception leaves it,\n"
-      "whatever the values do, and no device memory is read.");
+      "Returns the violations in a dictionary and in those of its masks. Raises no Exception,\n"
+      "whatever the values do, and reads no device memory.");
 }
 
 }  // namespace fletching::python

@@ -94,47 +94,46 @@ void bind_device_array(nb::module_& module) {
       module, "DeviceArray", nb::is_final(), nb::type_slots(array_slots<PyDeviceArray>),
       "An array, or a record batch, on any device. len() is its length.\n"
       "\n"
-      "Before you read the buffers, wait for the event: synchronize, wait_on or ready.\n"
+      "Wait for the event before you read the buffers: synchronize, wait_on or ready.\n"
       "\n"
-      "Owns an ArrowDeviceArray, which it shares with its columns and exports: each keeps the\n"
-      "data and the event alive, and the producer's release is called when the last of them is\n"
-      "destroyed, without the GIL. It does not change, and any thread may use it. Arrow C device\n"
+      "Owns an ArrowDeviceArray and shares it with its columns and exports, each of which keeps\n"
+      "the data and the event alive. The last of them calls the producer's release callback\n"
+      "when it is destroyed, without the GIL. Immutable; any thread may use it. Arrow C device\n"
       "data interface, \"The ArrowDeviceArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> DeviceArray");
   type.def_static("from_arrow", &from_arrow, nb::arg("object").none(),
                   nb::sig("def from_arrow(object: object) -> DeviceArray"),
-                  "The array of an object that has __arrow_c_device_array__ or\n"
-                  "__arrow_c_array__. It does not wait for the event. The capsules are consumed.\n"
-                  "TypeError for other objects and capsules, Error for a consumed capsule.")
+                  "Imports the array of an object that has __arrow_c_device_array__ or\n"
+                  "__arrow_c_array__. Does not wait for the event. Consumes the capsules.\n"
+                  "Raises TypeError for other objects and capsules, and Error for a consumed\n"
+                  "capsule.")
       .def_prop_ro(
           "device_type", [](const PyDeviceArray& self) { return raw(self).device_type; },
-          "A number of fletching.abi.DeviceType.")
+          "The device type, a number of fletching.abi.DeviceType.")
       .def_prop_ro(
           "device_id", [](const PyDeviceArray& self) { return raw(self).device_id; },
-          "The number of the device, -1 where there is none, as for the CPU.")
+          "The number of the device; -1 if there is none, as for the CPU.")
       .def_prop_ro(
           "sync_event",
           [](const PyDeviceArray& self) {
             return reinterpret_cast<uintptr_t>(raw(self).sync_event);
           },
-          "The address of the event, 0 for none. It is valid as long as the array.")
+          "The address of the event, 0 if there is none. Valid for the lifetime of the array.")
       .def("synchronize", &synchronize,
-           "Blocks until the data may be read by the host, without the GIL; Ctrl-C interrupts\n"
-           "it. Error, also of the other waits: EINVAL for an event that cannot be one, ENOTSUP "
-           "for\n"
-           "a device type without a runtime here (see register_waiter), and what the driver\n"
-           "reports.")
-      .def(
-          "wait_on", &wait_on, nb::arg("stream").none(), nb::kw_only(),
-          nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
-          "Lets a stream of the device wait for the data; returns at once. What is enqueued on it\n"
-          "from now on may read the buffers. `stream`, here and in all functions: a handle as an\n"
-          "int, or an object with __cuda_stream__, `ptr` (CuPy), `handle` (cuda-core) or\n"
-          "`cuda_stream` (PyTorch). TypeError for others. Error: EINVAL for -1; EBUSY for a "
-          "stream\n"
-          "that is being captured, unless `on_capture` is OnCapture.EXTERNAL.",
-          nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None"))
-      .def("ready", &ready, "Whether the data may be read by the host. Does not block.")
+           "Blocks until the host may read the data, without the GIL. Ctrl-C interrupts the\n"
+           "wait. Raises Error, as do the other waits: EINVAL for an invalid event, ENOTSUP for\n"
+           "a device type without a runtime in Fletching (see register_waiter), and the\n"
+           "driver's errors.")
+      .def("wait_on", &wait_on, nb::arg("stream").none(), nb::kw_only(),
+           nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
+           "Makes later work on a stream of the device wait for the data, and returns at once.\n"
+           "That work may read the buffers. `stream`, here and in all functions, is a handle as\n"
+           "an int, or an object with __cuda_stream__, `ptr` (CuPy), `handle` (cuda-core) or\n"
+           "`cuda_stream` (PyTorch). Raises TypeError for other objects, and Error: EINVAL for\n"
+           "-1; EBUSY for a stream that is being captured, unless `on_capture` is\n"
+           "OnCapture.EXTERNAL.",
+           nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None"))
+      .def("ready", &ready, "Whether the host may read the data. Does not block.")
       .def("__repr__", &shown)
       .def_prop_ro(kMethod, &array_method)
       .def_prop_ro("__cuda_array_interface__", &cuda_array_interface)

@@ -59,27 +59,27 @@ void bind_device_array_stream(nb::module_& module) {
   nb::class_<Stream> type(
       module, "DeviceArrayStream", nb::is_final(),
       nb::type_slots(stream_slots<ArrowDeviceArrayStream>),
-      "Batches on any device: an iterator of DeviceArray, read or exported once.\n"
+      "Batches on any device: an iterator of DeviceArray that is read or exported once.\n"
       "\n"
-      "Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has an event of\n"
-      "its own. Arrow C device stream interface.");
+      "Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has a separate\n"
+      "event. Arrow C device stream interface.");
   bind_stream_common(type, "def __iter__(self) -> DeviceArrayStream",
                      "def __enter__(self) -> DeviceArrayStream");
   type.def_static(
           "from_arrow", &from_arrow, nb::arg("object").none(),
           nb::sig("def from_arrow(object: object) -> DeviceArrayStream"),
-          "The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__. The\n"
-          "capsule is consumed; no batch is read. TypeError for other objects and capsules, Error\n"
-          "for a consumed capsule.")
+          "Imports the stream of an object that has __arrow_c_device_stream__ or\n"
+          "__arrow_c_stream__. Consumes the capsule; reads no batch. Raises TypeError for other\n"
+          "objects and capsules, and Error for a consumed capsule.")
       .def_static("from_batches", &from_batches, nb::arg("schema"), nb::arg("device_type"),
                   nb::arg("batches"),
-                  "A stream of the arrays of an iterable, which are on that type of device; see\n"
-                  "ArrayStream. A batch on another one is an error of the stream.",
+                  "Makes a stream from an iterable of arrays on devices of `device_type`; see\n"
+                  "ArrayStream. A batch of another device type is an error of the stream.",
                   nb::sig("def from_batches(schema: _HasSchema, device_type: int, batches: "
                           "collections.abc.Iterable[object]) -> DeviceArrayStream"))
       .def_prop_ro(
           "device_type", [](const Stream& self) { return (*self.state)->device_type(); },
-          "A number of fletching.abi.DeviceType, of every batch.")
+          "The device type of every batch, a number of fletching.abi.DeviceType.")
       .def_prop_ro(kMethod, &stream_method)
       .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
            nb::sig("def _arrow_c_stream(self, requested_schema: object | None = None) -> "

@@ -169,13 +169,12 @@ constexpr const char* kText =
     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
     "--\n"
     "\n"
-    "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a share of "
-    "the\n"
-    "data; of one dimension and read-only. `stream`, as of wait_on or -1, or the host where there\n"
-    "are none, is ordered after the event. BufferError for what DLPack cannot describe: nulls, "
-    "types that are not\n"
-    "numbers, devices; and for a copy that is impossible or not allowed. Python specification for\n"
-    "DLPack.";
+    "Returns a dltensor_versioned capsule, or dltensor without max_version (1, 0), which owns a\n"
+    "share of the data. The tensor is one-dimensional and read-only. Makes `stream` wait for the\n"
+    "event, or the host on a device without streams; `stream` is as in wait_on, or -1 for no\n"
+    "synchronization. Raises BufferError for nulls, for types that are not numbers, for devices\n"
+    "that DLPack lacks, and for a copy that is impossible or not allowed. Python specification\n"
+    "for DLPack.";
 
 template <class Object>
 PyMethodDef dlpack_definition{
@@ -328,18 +327,19 @@ void bind_export() {
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | "
                    "None = None) -> numpy.typing.NDArray[typing.Any]"),
-           "For numpy.asarray: see to_numpy.")
+           "Implements numpy.asarray; see to_numpy.")
       .def("__dlpack_device__", &device_of<Object>,
-           "DLPack's device type and id. BufferError for a device that DLPack does not have.")
-      .def(
-          "to_numpy", &to_numpy<Object>, nb::kw_only(), nb::arg("writable") = false,
-          nb::arg("as_storage") = false,
-          nb::sig("def to_numpy(self, *, writable: bool = False, as_storage: bool = False) -> "
-                  "numpy.typing.NDArray[typing.Any]"),
-          "The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the\n"
-          "event. BufferError for nulls, for types that are not numbers, for memory that the CPU\n"
-          "cannot read, and for `writable` where no producer has said that it is. `as_storage`:\n"
-          "times and decimals as the integers that store them.");
+           "Returns the DLPack device type and id. Raises BufferError for a device that DLPack\n"
+           "lacks.")
+      .def("to_numpy", &to_numpy<Object>, nb::kw_only(), nb::arg("writable") = false,
+           nb::arg("as_storage") = false,
+           nb::sig("def to_numpy(self, *, writable: bool = False, as_storage: bool = False) -> "
+                   "numpy.typing.NDArray[typing.Any]"),
+           "Returns the values as a NumPy array, which keeps them alive. Does not copy; waits\n"
+           "for the event. Raises BufferError for nulls, for types that are not numbers, for\n"
+           "memory that the CPU cannot read, and for `writable` unless a producer has marked the\n"
+           "memory as writable. `as_storage` returns times and decimals as the integers that\n"
+           "store them.");
 }
 
 }  // namespace
@@ -377,16 +377,15 @@ void bind_dlpack(nb::module_& module) {
       nb::sig("def from_dlpack(object: object, *, device: tuple[int, int] | None = None, copy: "
               "bool | None = None, stream: object = None, as_storage: bool = False) -> "
               "DeviceArray"),
-      "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing\n"
-      "is copied unless the elements are not in one piece, or `copy` is True. `stream` is\n"
-      "yours, as of wait_on or -1 for no order: the producer orders its work before it, and the\n"
-      "event of the array is after both. The tensor is released with the array. TypeError for a\n"
-      "type that Arrow lacks and for a wrong capsule, BufferError for a copy that is not allowed, "
-      "a\n"
-      "malformed tensor and one on another device than `__dlpack_device__` says, Error for a\n"
-      "stream that the device cannot have, such as 0 on CUDA, and a failure of the driver.\n"
-      "`as_storage`: complex numbers and other types that Arrow lacks as lists of what stores\n"
-      "them.");
+      "Imports the tensor of an object that has __dlpack__. The first dimension is the length.\n"
+      "Does not copy unless the elements are not contiguous or `copy` is True. `stream` is your\n"
+      "stream, as in wait_on, or -1 for no synchronization: the producer makes it wait for its\n"
+      "work, and the event of the array completes after both. The tensor is released with the\n"
+      "array. Raises TypeError for a type that Arrow lacks and for a wrong capsule; BufferError\n"
+      "for a copy that is not allowed, for a malformed tensor and for a tensor on another\n"
+      "device than `__dlpack_device__` returns; Error for an invalid stream, such as 0 on CUDA,\n"
+      "and for a driver error. `as_storage` imports complex numbers and other types that Arrow\n"
+      "lacks as lists of their storage type.");
 }
 
 }  // namespace fletching::python

@@ -78,7 +78,7 @@ PyModuleDef again = {
 // PyInit__core_once is nanobind's part of PyInit__core.
 NB_MODULE(_core_once, module) {
   using namespace fletching::python;
-  module.doc() = "What fletching has over C++: see fletching.";
+  module.doc() = "The C++ part of the package fletching: see fletching.";
   bind_end_of_waiters();
   bind_python(module);
   bind_on_capture(module);
@@ -98,7 +98,7 @@ NB_MODULE(_core_once, module) {
   bind_async_stream(module);
   bind_validate(module);
   module.def("from_arrow", &from_arrow, nb::arg("object").none(),
-             "What an object has by the Arrow PyCapsule protocols.",
+             "Imports the data of an object that has an Arrow PyCapsule protocol.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "
                      "ArrayStream | Schema"));
   bind_signatures(module);

@@ -149,35 +149,35 @@ void bind_schema(nb::module_& module) {
       module, "Schema", nb::is_final(), nb::type_slots(no_constructor),
       "The type of an array, or the schema of a record batch.\n"
       "\n"
-      "Owns an ArrowSchema, which it shares with its children and exports: each keeps it alive.\n"
-      "It does not change, and any thread may use it. Arrow C data interface, \"The ArrowSchema\n"
+      "Owns an ArrowSchema and shares it with its children and exports, each of which keeps it\n"
+      "alive. Immutable; any thread may use it. Arrow C data interface, \"The ArrowSchema\n"
       "structure\".")
       .def_static("from_arrow", &from_arrow, nb::arg("object").none(),
                   nb::sig("def from_arrow(object: object) -> Schema"),
-                  "The schema of an object that has __arrow_c_schema__; its capsule is consumed.\n"
-                  "TypeError for other objects and capsules, Error for one that was consumed\n"
-                  "before.")
+                  "Imports the schema of an object that has __arrow_c_schema__, and consumes\n"
+                  "its capsule. Raises TypeError for other objects and capsules, and Error for\n"
+                  "a consumed capsule.")
       .def_prop_ro(
           "format", [](const PySchema& self) { return text((**self.shared).format()); },
-          "The format string; bytes that are not UTF-8 are surrogates.")
+          "The format string. Bytes that are not UTF-8 become surrogates.")
       .def_prop_ro(
           "name", [](const PySchema& self) { return text((**self.shared).name()); },
-          "The name of the field, empty for none.")
+          "The name of the field; empty if it has none.")
       .def_prop_ro(
           "flags", [](const PySchema& self) { return raw(self).flags; },
-          "ARROW_FLAG_ values of fletching.abi, as one number.")
+          "The ARROW_FLAG_ values of fletching.abi, combined into one number.")
       .def_prop_ro(
           "nullable",
           [](const PySchema& self) { return (raw(self).flags & ARROW_FLAG_NULLABLE) != 0; },
           "Whether values may be null.")
       .def_prop_ro("metadata", &metadata,
-                   "Keys and values, as bytes; of a key that occurs more than once, the last. "
-                   "Error for a\nblock that cannot be read.",
+                   "The metadata, with keys and values as bytes. If a key is repeated, its last\n"
+                   "value is returned. Raises Error for a malformed block.",
                    nb::sig("def metadata(self) -> dict[bytes, bytes]"))
       .def_prop_ro("children", &children, "The schemas of the fields, or of the values of a list.",
                    nb::sig("def children(self) -> list[Schema]"))
       .def_prop_ro("dictionary", &dictionary,
-                   "The schema of the values of a dictionary; None for other types.",
+                   "The schema of the dictionary's values; None for other types.",
                    nb::sig("def dictionary(self) -> Schema | None"))
       .def_prop_ro(
           "type", [](const PySchema& self) { return to_str(type_text(raw(self))); },
@@ -188,19 +188,20 @@ void bind_schema(nb::module_& module) {
           "The number of fields.")
       .def("__getitem__", &field, nb::arg("field"),
            nb::sig("def __getitem__(self, field: int | str) -> Schema"),
-           "A field by its index, from the end if negative, or its name. IndexError or KeyError\n"
-           "for no such field.")
+           "Returns a field by name or index; a negative index counts from the end. Raises\n"
+           "KeyError or IndexError if there is no such field.")
       .def(
           "__contains__",
           [](const PySchema& self, nb::handle name) {
             return PyUnicode_Check(name.ptr()) && find_column(raw(self), name) >= 0;
           },
           nb::arg("name").none(), nb::sig("def __contains__(self, name: object) -> bool"),
-          "Whether a field has the name.")
+          "Whether a field has this name.")
       .def(
           "__arrow_c_schema__",
           [](const PySchema& self) { return to_capsule(unwrap(self.shared->view())); },
-          "A capsule arrow_schema, which owns a share of the schema. Arrow PyCapsule interface.",
+          "Returns an arrow_schema capsule, which owns a share of the schema. Arrow PyCapsule\n"
+          "interface.",
           nb::sig("def __arrow_c_schema__(self) -> typing_extensions.CapsuleType"));
 }
 

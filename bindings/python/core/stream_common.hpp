@@ -301,8 +301,8 @@ PyMethodDef device_stream_definition{
     "__arrow_c_device_stream__($self, /, requested_schema=None, **kwargs)\n"
     "--\n"
     "\n"
-    "A capsule arrow_device_array_stream with what is left of the stream, once: then this object\n"
-    "is consumed. Error for a consumed stream and a requested schema of another kind,\n"
+    "Returns an arrow_device_array_stream capsule with the rest of the stream, and consumes this\n"
+    "object. Raises Error for a consumed stream and for a requested schema of another kind, and\n"
     "NotImplementedError for an unknown keyword that is not None."};
 
 template <class Raw>
@@ -310,15 +310,15 @@ void bind_stream_common(nb::class_<PyStream<Raw>>& type, const char* signature_o
                         const char* signature_of_enter) {
   type.def_prop_ro(
           "schema", [](PyStream<Raw>& self) { return PySchema{Foreign(read_schema(self))}; },
-          "The schema of every batch. The first access asks the producer; Error for what "
-          "it\nreports, and for a consumed stream.")
+          "The schema of every batch. The first access calls the producer. Raises Error for the\n"
+          "producer's error and for a consumed stream.")
       .def(
           "__iter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig(signature_of_next))
       .def("__next__", &next<Raw>)
       .def(
           "close",
           [](PyStream<Raw>& self) { unwrap(without_gil([&] { return (*self.state)->close(); })); },
-          "Releases the stream before its end. Batches stay valid.")
+          "Releases the stream early. Batches stay valid.")
       .def(
           "__enter__", [](nb::handle self) { return nb::borrow(self); },
           nb::sig(signature_of_enter))

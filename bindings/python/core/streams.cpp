@@ -130,40 +130,41 @@ Stream stream_of(nb::handle stream, ArrowDeviceType type) {
 
 void bind_on_capture(nb::module_& module) {
   nb::enum_<OnCapture>(module, "OnCapture",
-                       "What wait_on and export_with_event do on a stream that is being captured "
-                       "into a graph of CUDA\nor HIP. On other streams it makes no difference.")
+                       "The behavior of wait_on and export_with_event on a stream that is being\n"
+                       "captured into a CUDA or HIP graph. It has no effect on other streams.")
       .value("REFUSE", OnCapture::kRefuse,
-             "EBUSY, before a call that would invalidate the capture.")
-      .value(
-          "EXTERNAL", OnCapture::kExternalEvent,
-          "Each launch of the graph waits for the event, or records it. Keep the array until the "
-          "graph\nand everything instantiated from it are destroyed. Before the first launch an "
-          "event that the\ngraph records counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.");
+             "Raises EBUSY before any call that would invalidate the capture.")
+      .value("EXTERNAL", OnCapture::kExternalEvent,
+             "The graph waits for the event, or records it, each time it is launched. Keep the\n"
+             "array until the graph and everything instantiated from it are destroyed. Until the\n"
+             "first launch, an event that the graph records counts as completed. Raises ENOTSUP\n"
+             "before CUDA 11.1 and ROCm 7.0.");
 }
 
 void bind_streams(nb::module_& module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&await_releases));
   module.def("pending_releases", &pending,
              nb::sig("def pending_releases() -> fletching._pending.PendingReleases"),
-             "Counts of the arrays that wait for a stream before they are released: of\n"
-             "release_after, and of exchanges by the CUDA Array Interface. The end of the\n"
-             "interpreter waits up to two seconds for those that are pending or running.");
+             "Returns counts of the arrays whose release waits for a stream: those of\n"
+             "release_after and of exchanges through the CUDA Array Interface. At exit, the\n"
+             "interpreter waits up to two seconds for the pending and running ones.");
   nb::borrow<nb::class_<PyDeviceArray>>(nb::type<PyDeviceArray>())
       .def("export_with_event", &export_with_event_on, nb::arg("stream").none(), nb::kw_only(),
            nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
            nb::sig("def export_with_event(self, stream: object, *, on_capture: OnCapture = ...) -> "
                    "DeviceArray"),
-           "The same data with an event that is after everything on the stream now. For data\n"
-           "that work on the stream is still writing. The result owns the event, and the context\n"
-           "of the stream has to outlive it. The stream waits for the event of the array first.\n"
-           "Errors: EBUSY for a stream that is being captured, unless `on_capture` is\n"
-           "OnCapture.EXTERNAL; ENOTSUP for other devices than those of CUDA, HIP and OpenCL.")
+           "Returns the same data with an event that completes when the current work on the\n"
+           "stream is done, for data that this work still writes. The stream first waits for\n"
+           "the event of the array. The result owns the event; the context of the stream must\n"
+           "outlive it. Raises Error: EBUSY for a stream that is being captured, unless\n"
+           "`on_capture` is OnCapture.EXTERNAL; ENOTSUP for devices other than those of CUDA,\n"
+           "HIP and OpenCL.")
       .def("release_after", &release_after_stream, nb::arg("stream").none(),
            nb::sig("def release_after(self, stream: object) -> None"),
-           "Keeps the data until everything is done that is on the stream now. Call it before\n"
-           "you drop an array that your own work still reads. Does not block; the release may be\n"
-           "called on another thread. Errors: EBUSY for a stream that is being captured, always:\n"
-           "each launch of the graph reads the data; ENOTSUP as of export_with_event.");
+           "Keeps the data until the current work on the stream is done. Call it before you\n"
+           "drop an array that your own work still reads. Does not block. The release may run\n"
+           "on another thread. Raises Error: EBUSY for any stream that is being captured,\n"
+           "because each launch of the graph reads the data; ENOTSUP as in export_with_event.");
 }
 
 }  // namespace fletching::python

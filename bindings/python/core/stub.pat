@@ -23,7 +23,7 @@ _core\.from_arrow$:
     \from typing import overload
     @overload
     def from_arrow(object: _HasDeviceArray) -> DeviceArray:
-        """What an object has by the Arrow PyCapsule protocols."""
+        """Imports the data of an object that has an Arrow PyCapsule protocol."""
     @overload
     def from_arrow(object: _HasArray) -> Array: ...
     @overload
@@ -38,17 +38,17 @@ _core\.Error$:
 DeviceArray.__arrow_c_array__$:
     \from typing_extensions import CapsuleType
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[CapsuleType, CapsuleType]:
-        """Only where the CPU can read the data. It waits for the event."""
+        """Exists only if the CPU can read the data. Waits for the event."""
 
 DeviceArray.__cuda_array_interface__$:
     \from typing import Any
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
+        """Exists only for CUDA memory of a type that NumPy has. Its stream waits for the event."""
 
 DeviceArrayStream.__arrow_c_stream__$:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
-        """Only where the CPU can read the batches."""
+        """Exists only if the CPU can read the batches."""
 
 # A method without a signature, and the function that it calls.
 rray.__dlpack__$:

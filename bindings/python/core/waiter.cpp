@@ -104,7 +104,7 @@ const ArrowDeviceArray& raw(const PyDeviceArray& array) { return *(**array.share
 void bind_vulkan(nb::module_& module) {
   using Context = vulkan::WaitContext;
   nb::class_<Context>(module, "VulkanContext", nb::is_final(),
-                      "What a wait for an event of Vulkan needs; the arguments are addresses.")
+                      "The Vulkan objects for a wait; the arguments are addresses.")
       .def(
           "__init__",
           [](Context* self, uintptr_t device, uintptr_t producer_queue, uintptr_t queue,
@@ -124,7 +124,7 @@ void bind_vulkan(nb::module_& module) {
                                  return SyncEvent(waited).synchronize(context);
                                });
           },
-          nb::arg("array"), "Blocks until the data may be read by the host.")
+          nb::arg("array"), "Blocks until the host may read the data.")
       .def(
           "wait_on",
           [](const Context& self, const PyDeviceArray& array, uintptr_t command_buffer) {
@@ -151,9 +151,10 @@ void bind_waiter(nb::module_& module) {
   bind_vulkan(module);
   module.def(
       "register_waiter", &register_python_waiter, nb::arg("device_type"), nb::arg("waiter"),
-      "Lets DeviceArray wait on a device type without a runtime in Fletching. `waiter` has\n"
-      "synchronize(event), wait_on(event, stream) and ready(event), of addresses, which are\n"
-      "called on any thread. It lives until the interpreter ends.",
+      "Makes DeviceArray wait with `waiter` on a device type without a runtime in Fletching.\n"
+      "`waiter` has the methods synchronize(event), wait_on(event, stream) and ready(event).\n"
+      "They take addresses and are called on any thread. The waiter lives until the interpreter\n"
+      "ends.",
       nb::sig("def register_waiter(device_type: int, waiter: object) -> None"));
 }
 

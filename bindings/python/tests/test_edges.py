@@ -88,7 +88,7 @@ def test_names_of_the_module() -> None:
     assert public == {*fletching.__all__, "abi"} - {"__version__"}
     assert dir(fletching) == sorted(dir(fletching))
     assert all(getattr(fletching, name) is not None for name in fletching.__all__)
-    assert _core.__doc__ == "What fletching has over C++: see fletching."
+    assert _core.__doc__ == "The C++ part of the package fletching: see fletching."
 
 
 def test_a_fork_while_a_foreign_thread_is_in_python() -> None:

@@ -1,4 +1,4 @@
-"""What fletching has over C++: see fletching."""
+"""The C++ part of the package fletching: see fletching."""
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
@@ -32,18 +32,19 @@ class _HasSchema(Protocol):
 @final
 class OnCapture(enum.Enum):
     """
-    What wait_on and export_with_event do on a stream that is being captured into a graph of CUDA
-    or HIP. On other streams it makes no difference.
+    The behavior of wait_on and export_with_event on a stream that is being
+    captured into a CUDA or HIP graph. It has no effect on other streams.
     """
 
     REFUSE = 0
-    """EBUSY, before a call that would invalidate the capture."""
+    """Raises EBUSY before any call that would invalidate the capture."""
 
     EXTERNAL = 1
     """
-    Each launch of the graph waits for the event, or records it. Keep the array until the graph
-    and everything instantiated from it are destroyed. Before the first launch an event that the
-    graph records counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.
+    The graph waits for the event, or records it, each time it is launched. Keep the
+    array until the graph and everything instantiated from it are destroyed. Until the
+    first launch, an event that the graph records counts as completed. Raises ENOTSUP
+    before CUDA 11.1 and ROCm 7.0.
     """
 
 @final
@@ -51,30 +52,30 @@ class Schema:
     """
     The type of an array, or the schema of a record batch.
 
-    Owns an ArrowSchema, which it shares with its children and exports: each keeps it alive.
-    It does not change, and any thread may use it. Arrow C data interface, "The ArrowSchema
+    Owns an ArrowSchema and shares it with its children and exports, each of which keeps it
+    alive. Immutable; any thread may use it. Arrow C data interface, "The ArrowSchema
     structure".
     """
 
     @staticmethod
     def from_arrow(object: object) -> Schema:
         """
-        The schema of an object that has __arrow_c_schema__; its capsule is consumed.
-        TypeError for other objects and capsules, Error for one that was consumed
-        before.
+        Imports the schema of an object that has __arrow_c_schema__, and consumes
+        its capsule. Raises TypeError for other objects and capsules, and Error for
+        a consumed capsule.
         """
 
     @property
     def format(self) -> str:
-        """The format string; bytes that are not UTF-8 are surrogates."""
+        """The format string. Bytes that are not UTF-8 become surrogates."""
 
     @property
     def name(self) -> str:
-        """The name of the field, empty for none."""
+        """The name of the field; empty if it has none."""
 
     @property
     def flags(self) -> int:
-        """ARROW_FLAG_ values of fletching.abi, as one number."""
+        """The ARROW_FLAG_ values of fletching.abi, combined into one number."""
 
     @property
     def nullable(self) -> bool:
@@ -83,8 +84,8 @@ class Schema:
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """
-        Keys and values, as bytes; of a key that occurs more than once, the last. Error for a
-        block that cannot be read.
+        The metadata, with keys and values as bytes. If a key is repeated, its last
+        value is returned. Raises Error for a malformed block.
         """
 
     @property
@@ -93,7 +94,7 @@ class Schema:
 
     @property
     def dictionary(self) -> Schema | None:
-        """The schema of the values of a dictionary; None for other types."""
+        """The schema of the dictionary's values; None for other types."""
 
     @property
     def type(self) -> str:
@@ -106,36 +107,39 @@ class Schema:
 
     def __getitem__(self, field: int | str) -> Schema:
         """
-        A field by its index, from the end if negative, or its name. IndexError or KeyError
-        for no such field.
+        Returns a field by name or index; a negative index counts from the end. Raises
+        KeyError or IndexError if there is no such field.
         """
 
     def __contains__(self, name: object) -> bool:
-        """Whether a field has the name."""
+        """Whether a field has this name."""
 
     def __arrow_c_schema__(self) -> CapsuleType:
         """
-        A capsule arrow_schema, which owns a share of the schema. Arrow PyCapsule interface.
+        Returns an arrow_schema capsule, which owns a share of the schema. Arrow PyCapsule
+        interface.
         """
 
 @final
 class Array:
     """
-    An array, or a record batch, in memory of the CPU. len() is its length.
+    An array, or a record batch, in CPU memory. len() is its length.
 
-    Owns an ArrowArray, which it shares with its columns and exports: the producer's release
-    is called when the last of them is destroyed, by the thread that destroys it. It does not
-    change, and any thread may use it. Arrow C data interface, "The ArrowArray structure".
+    Owns an ArrowArray and shares it with its columns and exports. The last of them calls
+    the producer's release callback when it is destroyed, on the thread that destroys it.
+    Immutable; any thread may use it. Arrow C data interface, "The ArrowArray structure".
     """
 
     def __len__(self) -> int: ...
     @property
     def null_count(self) -> int:
-        """The number of nulls, -1 if the producer has not counted them."""
+        """The number of nulls; -1 if the producer has not counted them."""
 
     @property
     def offset(self) -> int:
-        """How many values of the buffers come before the first one."""
+        """
+        The number of values in the buffers before the first value of the array.
+        """
 
     @property
     def n_buffers(self) -> int:
@@ -144,8 +148,8 @@ class Array:
     @property
     def buffers(self) -> tuple[int, ...]:
         """
-        The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as
-        the array, and to be read after a wait for its event.
+        The addresses of the buffers, 0 for NULL, for your own kernels. They are valid for
+        the lifetime of the array. Wait for its event before you read the buffers.
         """
 
     @property
@@ -156,40 +160,42 @@ class Array:
 
     @property
     def schema(self) -> Schema:
-        """The schema, which lives independently of the array."""
+        """The schema, which may outlive the array."""
 
     def column(self, column: int | str) -> Array:
         """
-        A child by its index, from the end if negative, or its name. Nothing is copied; it
-        keeps the data and the event alive. Nulls of the parent are not applied. Error for
-        no such column and for one that is shorter than its parent.
+        Returns a child by name or index; a negative index counts from the end. Does not
+        copy. The column keeps the data and the event alive. Nulls of the parent are not
+        applied. Raises Error if there is no such column, or if it is shorter than its
+        parent.
         """
 
     def check(self, level: Literal["shape", "data"] = "shape") -> list[fletching._finding.Finding]:
         """
-        Which rules of the Arrow texts the array breaks: an empty list for a correct one, at
-        most 64 findings otherwise. 'shape' compares the structs with the schema and reads no
-        buffer. 'data' waits for the event and also reads the buffers, where the host can, all
-        without the GIL: a buffer that is shorter than the structs and its offsets say is read
-        past its end. Error for a failed wait. Columnar format.
+        Returns the violated rules of the Arrow texts: at most 64 findings, an empty list
+        for a correct array. 'shape' compares the structs with the schema and reads no
+        buffer. 'data' waits for the event and also reads the buffers in host memory, all
+        without the GIL. A buffer that is shorter than the structs and its offsets imply is
+        read past its end. Raises Error for a failed wait. Columnar format.
         """
 
     @staticmethod
     def from_arrow(object: object) -> Array:
         """
-        The array of an object that has __arrow_c_array__, or __arrow_c_device_array__ and
-        memory that the CPU can read; then it waits for the event, without the GIL. The
-        capsules are consumed. TypeError for other objects and capsules, Error for a consumed
-        capsule, for memory that the CPU cannot read and for a failed wait.
+        Imports the array of an object that has __arrow_c_array__, or
+        __arrow_c_device_array__ and memory that the CPU can read; in that case waits for
+        the event, without the GIL. Consumes the capsules. Raises TypeError for other
+        objects and capsules, and Error for a consumed capsule, for memory that the CPU
+        cannot read and for a failed wait.
         """
 
     def __arrow_c_array__(
         self, requested_schema: object | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """
-        Capsules arrow_schema and arrow_array, which own a share of the data. The data keeps
-        its own schema; Error for a requested schema of another kind. Arrow PyCapsule
-        interface.
+        Returns the capsules arrow_schema and arrow_array, which own a share of the data.
+        The data keeps its own schema. Raises Error for a requested schema of another kind.
+        Arrow PyCapsule interface.
         """
 
     def __arrow_c_device_array__(
@@ -206,21 +212,23 @@ class Array:
     def __array__(
         self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | None = None
     ) -> numpy.typing.NDArray[Any]:
-        """For numpy.asarray: see to_numpy."""
+        """Implements numpy.asarray; see to_numpy."""
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """
-        DLPack's device type and id. BufferError for a device that DLPack does not have.
+        Returns the DLPack device type and id. Raises BufferError for a device that DLPack
+        lacks.
         """
 
     def to_numpy(
         self, *, writable: bool = False, as_storage: bool = False
     ) -> numpy.typing.NDArray[Any]:
         """
-        The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
-        event. BufferError for nulls, for types that are not numbers, for memory that the CPU
-        cannot read, and for `writable` where no producer has said that it is. `as_storage`:
-        times and decimals as the integers that store them.
+        Returns the values as a NumPy array, which keeps them alive. Does not copy; waits
+        for the event. Raises BufferError for nulls, for types that are not numbers, for
+        memory that the CPU cannot read, and for `writable` unless a producer has marked the
+        memory as writable. `as_storage` returns times and decimals as the integers that
+        store them.
         """
 
     __dlpack_c_exchange_api__: CapsuleType
@@ -230,22 +238,24 @@ class DeviceArray:
     """
     An array, or a record batch, on any device. len() is its length.
 
-    Before you read the buffers, wait for the event: synchronize, wait_on or ready.
+    Wait for the event before you read the buffers: synchronize, wait_on or ready.
 
-    Owns an ArrowDeviceArray, which it shares with its columns and exports: each keeps the
-    data and the event alive, and the producer's release is called when the last of them is
-    destroyed, without the GIL. It does not change, and any thread may use it. Arrow C device
+    Owns an ArrowDeviceArray and shares it with its columns and exports, each of which keeps
+    the data and the event alive. The last of them calls the producer's release callback
+    when it is destroyed, without the GIL. Immutable; any thread may use it. Arrow C device
     data interface, "The ArrowDeviceArray structure".
     """
 
     def __len__(self) -> int: ...
     @property
     def null_count(self) -> int:
-        """The number of nulls, -1 if the producer has not counted them."""
+        """The number of nulls; -1 if the producer has not counted them."""
 
     @property
     def offset(self) -> int:
-        """How many values of the buffers come before the first one."""
+        """
+        The number of values in the buffers before the first value of the array.
+        """
 
     @property
     def n_buffers(self) -> int:
@@ -254,8 +264,8 @@ class DeviceArray:
     @property
     def buffers(self) -> tuple[int, ...]:
         """
-        The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as
-        the array, and to be read after a wait for its event.
+        The addresses of the buffers, 0 for NULL, for your own kernels. They are valid for
+        the lifetime of the array. Wait for its event before you read the buffers.
         """
 
     @property
@@ -266,74 +276,77 @@ class DeviceArray:
 
     @property
     def schema(self) -> Schema:
-        """The schema, which lives independently of the array."""
+        """The schema, which may outlive the array."""
 
     def column(self, column: int | str) -> DeviceArray:
         """
-        A child by its index, from the end if negative, or its name. Nothing is copied; it
-        keeps the data and the event alive. Nulls of the parent are not applied. Error for
-        no such column and for one that is shorter than its parent.
+        Returns a child by name or index; a negative index counts from the end. Does not
+        copy. The column keeps the data and the event alive. Nulls of the parent are not
+        applied. Raises Error if there is no such column, or if it is shorter than its
+        parent.
         """
 
     def check(self, level: Literal["shape", "data"] = "shape") -> list[fletching._finding.Finding]:
         """
-        Which rules of the Arrow texts the array breaks: an empty list for a correct one, at
-        most 64 findings otherwise. 'shape' compares the structs with the schema and reads no
-        buffer. 'data' waits for the event and also reads the buffers, where the host can, all
-        without the GIL: a buffer that is shorter than the structs and its offsets say is read
-        past its end. Error for a failed wait. Columnar format.
+        Returns the violated rules of the Arrow texts: at most 64 findings, an empty list
+        for a correct array. 'shape' compares the structs with the schema and reads no
+        buffer. 'data' waits for the event and also reads the buffers in host memory, all
+        without the GIL. A buffer that is shorter than the structs and its offsets imply is
+        read past its end. Raises Error for a failed wait. Columnar format.
         """
 
     @staticmethod
     def from_arrow(object: object) -> DeviceArray:
         """
-        The array of an object that has __arrow_c_device_array__ or
-        __arrow_c_array__. It does not wait for the event. The capsules are consumed.
-        TypeError for other objects and capsules, Error for a consumed capsule.
+        Imports the array of an object that has __arrow_c_device_array__ or
+        __arrow_c_array__. Does not wait for the event. Consumes the capsules.
+        Raises TypeError for other objects and capsules, and Error for a consumed
+        capsule.
         """
 
     @property
     def device_type(self) -> int:
-        """A number of fletching.abi.DeviceType."""
+        """The device type, a number of fletching.abi.DeviceType."""
 
     @property
     def device_id(self) -> int:
-        """The number of the device, -1 where there is none, as for the CPU."""
+        """The number of the device; -1 if there is none, as for the CPU."""
 
     @property
     def sync_event(self) -> int:
         """
-        The address of the event, 0 for none. It is valid as long as the array.
+        The address of the event, 0 if there is none. Valid for the lifetime of the array.
         """
 
     def synchronize(self) -> None:
         """
-        Blocks until the data may be read by the host, without the GIL; Ctrl-C interrupts
-        it. Error, also of the other waits: EINVAL for an event that cannot be one, ENOTSUP for
-        a device type without a runtime here (see register_waiter), and what the driver
-        reports.
+        Blocks until the host may read the data, without the GIL. Ctrl-C interrupts the
+        wait. Raises Error, as do the other waits: EINVAL for an invalid event, ENOTSUP for
+        a device type without a runtime in Fletching (see register_waiter), and the
+        driver's errors.
         """
 
     def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None:
         """
-        Lets a stream of the device wait for the data; returns at once. What is enqueued on it
-        from now on may read the buffers. `stream`, here and in all functions: a handle as an
-        int, or an object with __cuda_stream__, `ptr` (CuPy), `handle` (cuda-core) or
-        `cuda_stream` (PyTorch). TypeError for others. Error: EINVAL for -1; EBUSY for a stream
-        that is being captured, unless `on_capture` is OnCapture.EXTERNAL.
+        Makes later work on a stream of the device wait for the data, and returns at once.
+        That work may read the buffers. `stream`, here and in all functions, is a handle as
+        an int, or an object with __cuda_stream__, `ptr` (CuPy), `handle` (cuda-core) or
+        `cuda_stream` (PyTorch). Raises TypeError for other objects, and Error: EINVAL for
+        -1; EBUSY for a stream that is being captured, unless `on_capture` is
+        OnCapture.EXTERNAL.
         """
 
     def ready(self) -> bool:
-        """Whether the data may be read by the host. Does not block."""
+        """Whether the host may read the data. Does not block."""
 
     def __arrow_c_array__(
         self, requested_schema: object | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Only where the CPU can read the data. It waits for the event."""
+        """Exists only if the CPU can read the data. Waits for the event."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
+        """Exists only for CUDA memory of a type that NumPy has. Its stream waits for the event."""
 
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: object
@@ -349,63 +362,66 @@ class DeviceArray:
     def __array__(
         self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | None = None
     ) -> numpy.typing.NDArray[Any]:
-        """For numpy.asarray: see to_numpy."""
+        """Implements numpy.asarray; see to_numpy."""
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """
-        DLPack's device type and id. BufferError for a device that DLPack does not have.
+        Returns the DLPack device type and id. Raises BufferError for a device that DLPack
+        lacks.
         """
 
     def to_numpy(
         self, *, writable: bool = False, as_storage: bool = False
     ) -> numpy.typing.NDArray[Any]:
         """
-        The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
-        event. BufferError for nulls, for types that are not numbers, for memory that the CPU
-        cannot read, and for `writable` where no producer has said that it is. `as_storage`:
-        times and decimals as the integers that store them.
+        Returns the values as a NumPy array, which keeps them alive. Does not copy; waits
+        for the event. Raises BufferError for nulls, for types that are not numbers, for
+        memory that the CPU cannot read, and for `writable` unless a producer has marked the
+        memory as writable. `as_storage` returns times and decimals as the integers that
+        store them.
         """
 
     __dlpack_c_exchange_api__: CapsuleType
 
     def export_with_event(self, stream: object, *, on_capture: OnCapture = ...) -> DeviceArray:
         """
-        The same data with an event that is after everything on the stream now. For data
-        that work on the stream is still writing. The result owns the event, and the context
-        of the stream has to outlive it. The stream waits for the event of the array first.
-        Errors: EBUSY for a stream that is being captured, unless `on_capture` is
-        OnCapture.EXTERNAL; ENOTSUP for other devices than those of CUDA, HIP and OpenCL.
+        Returns the same data with an event that completes when the current work on the
+        stream is done, for data that this work still writes. The stream first waits for
+        the event of the array. The result owns the event; the context of the stream must
+        outlive it. Raises Error: EBUSY for a stream that is being captured, unless
+        `on_capture` is OnCapture.EXTERNAL; ENOTSUP for devices other than those of CUDA,
+        HIP and OpenCL.
         """
 
     def release_after(self, stream: object) -> None:
         """
-        Keeps the data until everything is done that is on the stream now. Call it before
-        you drop an array that your own work still reads. Does not block; the release may be
-        called on another thread. Errors: EBUSY for a stream that is being captured, always:
-        each launch of the graph reads the data; ENOTSUP as of export_with_event.
+        Keeps the data until the current work on the stream is done. Call it before you
+        drop an array that your own work still reads. Does not block. The release may run
+        on another thread. Raises Error: EBUSY for any stream that is being captured,
+        because each launch of the graph reads the data; ENOTSUP as in export_with_event.
         """
 
 @final
 class ArrayStream:
     """
-    Batches in memory of the CPU: an iterator of Array, read or exported once.
+    Batches in CPU memory: an iterator of Array that is read or exported once.
 
-    Owns an ArrowArrayStream. What is left after some batches can be exported. Any thread may
-    use it; calls wait for each other, without the GIL. An error of the producer is an Error
-    with its errno value and text. Arrow C stream interface.
+    Owns an ArrowArrayStream. After some batches are read, the rest can be exported. Any
+    thread may use it; calls wait for each other, without the GIL. An error of the producer
+    raises an Error with its errno value and text. Arrow C stream interface.
     """
 
     @property
     def schema(self) -> Schema:
         """
-        The schema of every batch. The first access asks the producer; Error for what it
-        reports, and for a consumed stream.
+        The schema of every batch. The first access calls the producer. Raises Error for the
+        producer's error and for a consumed stream.
         """
 
     def __iter__(self) -> ArrayStream: ...
     def __next__(self) -> Array: ...
     def close(self) -> None:
-        """Releases the stream before its end. Batches stay valid."""
+        """Releases the stream early. Batches stay valid."""
 
     def __enter__(self) -> ArrayStream: ...
     def __exit__(self, *args: object) -> None:
@@ -414,24 +430,26 @@ class ArrayStream:
     @staticmethod
     def from_arrow(object: object) -> ArrayStream:
         """
-        The stream of an object that has __arrow_c_stream__, or __arrow_c_device_stream__ and
-        memory that the CPU can read. The capsule is consumed; no batch is read. TypeError for
-        other objects and capsules, Error for a consumed capsule.
+        Imports the stream of an object that has __arrow_c_stream__, or
+        __arrow_c_device_stream__ and memory that the CPU can read. Consumes the capsule;
+        reads no batch. Raises TypeError for other objects and capsules, and Error for a
+        consumed capsule.
         """
 
     @staticmethod
     def from_batches(schema: _HasSchema, batches: Iterable[object]) -> ArrayStream:
         """
-        A stream of the arrays of an iterable, of any library. The consumer's thread asks it
-        for the next one, and raises its exceptions; for consumers that are not in Python they
-        are errors with the errno value of an OSError. Error for a batch of another type than
-        `schema`. The stream keeps the iterator.
+        Makes a stream from an iterable of arrays of any library. The stream keeps the
+        iterator and calls it on the consumer's thread. A consumer in Python gets the
+        iterator's exceptions; other consumers get errors with the errno value of an
+        OSError. A batch of another type than `schema` is an Error.
         """
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
         """
-        A capsule arrow_array_stream with what is left of the stream, once: then this object
-        is consumed. Error for a consumed stream and a requested schema of another kind.
+        Returns an arrow_array_stream capsule with the rest of the stream, and consumes
+        this object. Raises Error for a consumed stream and for a requested schema of
+        another kind.
         """
 
     def __arrow_c_device_stream__(
@@ -441,23 +459,23 @@ class ArrayStream:
 @final
 class DeviceArrayStream:
     """
-    Batches on any device: an iterator of DeviceArray, read or exported once.
+    Batches on any device: an iterator of DeviceArray that is read or exported once.
 
-    Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has an event of
-    its own. Arrow C device stream interface.
+    Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has a separate
+    event. Arrow C device stream interface.
     """
 
     @property
     def schema(self) -> Schema:
         """
-        The schema of every batch. The first access asks the producer; Error for what it
-        reports, and for a consumed stream.
+        The schema of every batch. The first access calls the producer. Raises Error for the
+        producer's error and for a consumed stream.
         """
 
     def __iter__(self) -> DeviceArrayStream: ...
     def __next__(self) -> DeviceArray: ...
     def close(self) -> None:
-        """Releases the stream before its end. Batches stay valid."""
+        """Releases the stream early. Batches stay valid."""
 
     def __enter__(self) -> DeviceArrayStream: ...
     def __exit__(self, *args: object) -> None:
@@ -466,9 +484,9 @@ class DeviceArrayStream:
     @staticmethod
     def from_arrow(object: object) -> DeviceArrayStream:
         """
-        The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__. The
-        capsule is consumed; no batch is read. TypeError for other objects and capsules, Error
-        for a consumed capsule.
+        Imports the stream of an object that has __arrow_c_device_stream__ or
+        __arrow_c_stream__. Consumes the capsule; reads no batch. Raises TypeError for other
+        objects and capsules, and Error for a consumed capsule.
         """
 
     @staticmethod
@@ -476,16 +494,16 @@ class DeviceArrayStream:
         schema: _HasSchema, device_type: int, batches: Iterable[object]
     ) -> DeviceArrayStream:
         """
-        A stream of the arrays of an iterable, which are on that type of device; see
-        ArrayStream. A batch on another one is an error of the stream.
+        Makes a stream from an iterable of arrays on devices of `device_type`; see
+        ArrayStream. A batch of another device type is an error of the stream.
         """
 
     @property
     def device_type(self) -> int:
-        """A number of fletching.abi.DeviceType, of every batch."""
+        """The device type of every batch, a number of fletching.abi.DeviceType."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
-        """Only where the CPU can read the batches."""
+        """Exists only if the CPU can read the batches."""
 
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: object
@@ -493,10 +511,10 @@ class DeviceArrayStream:
 
 def from_buffer(object: object, *, name: str = "") -> Array:
     """
-    The memory of an object that has the buffer protocol, such as bytes or a NumPy array
-    of one dimension, as an array without nulls. Nothing is copied: do not change the
-    values while the array or an export of it is used. TypeError for other types than numbers,
-    BufferError for memory that is not in one piece.
+    Makes an array without nulls over the memory of an object that has the buffer protocol,
+    such as bytes or a one-dimensional NumPy array. Does not copy: do not change the values
+    while the array or an export of it is used. Raises TypeError for elements that are not
+    numbers, and BufferError for memory that is not contiguous.
     """
 
 def make_schema(
@@ -509,9 +527,10 @@ def make_schema(
     dictionary: _HasSchema | None = None,
 ) -> Schema:
     """
-    A schema of a format string of the C data interface, such as 'i', 'u' or '+s'. `dictionary`
-    is the type of the values, where `format` is the one of the indices. Error for a text with
-    a NUL in it, and for the children that maps, run ends and dictionaries cannot have.
+    Makes a schema from a format string of the C data interface, such as 'i', 'u' or '+s'.
+    With `dictionary`, the type of the values, `format` is that of the indices. Raises Error
+    for a text that contains a NUL, and for maps, run ends and dictionaries with wrong
+    children.
     """
 
 def from_buffers(
@@ -524,13 +543,14 @@ def from_buffers(
     offset: int = 0,
 ) -> Array:
     """
-    An array of `schema` over memory of objects that have the buffer protocol, None for a
-    buffer that is not there: validity as bits, then offsets and values as Arrow has them. Of
-    views the buffers of long texts follow; the list of their sizes is made.
-    Nothing is copied: do not change the values while the array or an export of it is used.
-    `children` and `dictionary` are arrays of any library. Error for a buffer that is too
-    small, for offsets, views, type ids, run ends and indices that refer to nothing, for views
-    that differ from their text, and for children of another type or number.
+    Makes an array of `schema` over the memory of objects that have the buffer protocol, or
+    None for a missing buffer. The buffers are in Arrow's order: validity bits, then offsets
+    and values; for views, then the variadic buffers, without the buffer of their sizes,
+    which is added. Does not copy: do not change the values while the array or an export of
+    it is used. `children` and `dictionary` are arrays of any library. Raises Error for a
+    buffer that is too small, for offsets, views, type ids, run ends and indices that are
+    out of range, for views that do not match their text, and for children of another type
+    or number.
     """
 
 def move_to_capsule(address: int, name: str) -> CapsuleType: ...
@@ -544,20 +564,20 @@ def from_dlpack(
     as_storage: bool = False,
 ) -> DeviceArray:
     """
-    The tensor of an object that has __dlpack__. The first dimension is the length. Nothing
-    is copied unless the elements are not in one piece, or `copy` is True. `stream` is
-    yours, as of wait_on or -1 for no order: the producer orders its work before it, and the
-    event of the array is after both. The tensor is released with the array. TypeError for a
-    type that Arrow lacks and for a wrong capsule, BufferError for a copy that is not allowed, a
-    malformed tensor and one on another device than `__dlpack_device__` says, Error for a
-    stream that the device cannot have, such as 0 on CUDA, and a failure of the driver.
-    `as_storage`: complex numbers and other types that Arrow lacks as lists of what stores
-    them.
+    Imports the tensor of an object that has __dlpack__. The first dimension is the length.
+    Does not copy unless the elements are not contiguous or `copy` is True. `stream` is your
+    stream, as in wait_on, or -1 for no synchronization: the producer makes it wait for its
+    work, and the event of the array completes after both. The tensor is released with the
+    array. Raises TypeError for a type that Arrow lacks and for a wrong capsule; BufferError
+    for a copy that is not allowed, for a malformed tensor and for a tensor on another
+    device than `__dlpack_device__` returns; Error for an invalid stream, such as 0 on CUDA,
+    and for a driver error. `as_storage` imports complex numbers and other types that Arrow
+    lacks as lists of their storage type.
     """
 
 @final
 class CudaArrayMask:
-    """The mask of an array in __cuda_array_interface__."""
+    """The mask in the __cuda_array_interface__ of an array."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]: ...
@@ -571,31 +591,32 @@ def from_cuda_array_interface(
     as_storage: bool = False,
 ) -> DeviceArray:
     """
-    The array that __cuda_array_interface__ describes: of an object, or a dictionary. `owner`,
-    or else the object, is kept until the array is released. The event of the array is after
-    the stream of the dictionary, unless `sync` is False or the environment variable
-    FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.
-    `stream`, as of wait_on, is where you use the data: the producer's stream waits for it at
-    the release. `as_storage`: as of from_dlpack. TypeError with the rule for a dictionary that
-    breaks one; Error for a failure of the driver. CUDA Array Interface, version 3.
+    Imports the array that __cuda_array_interface__ describes. `object` has this attribute,
+    or is the dictionary. `owner`, or else the object, is kept until the array is released.
+    The event of the array completes after the current work on the dictionary's stream,
+    unless `sync` is False or the environment variable FLETCHING_CUDA_ARRAY_INTERFACE_SYNC
+    is 0: you must then prevent data races. `stream`, as in wait_on, is the stream on which
+    you use the data: the producer's stream waits for it at the release. `as_storage` is as
+    in from_dlpack. Raises TypeError with the rule for a dictionary that violates one, and
+    Error for a driver error. CUDA Array Interface, version 3.
     """
 
 def check_cuda_array_interface(interface: object) -> list[fletching._violation.Violation]:
     """
-    What is wrong with a dictionary and with those of its masks. No Exception leaves it,
-    whatever the values do, and no device memory is read.
+    Returns the violations in a dictionary and in those of its masks. Raises no Exception,
+    whatever the values do, and reads no device memory.
     """
 
 def pending_releases() -> fletching._pending.PendingReleases:
     """
-    Counts of the arrays that wait for a stream before they are released: of
-    release_after, and of exchanges by the CUDA Array Interface. The end of the
-    interpreter waits up to two seconds for those that are pending or running.
+    Returns counts of the arrays whose release waits for a stream: those of
+    release_after and of exchanges through the CUDA Array Interface. At exit, the
+    interpreter waits up to two seconds for the pending and running ones.
     """
 
 @final
 class VulkanContext:
-    """What a wait for an event of Vulkan needs; the arguments are addresses."""
+    """The Vulkan objects for a wait; the arguments are addresses."""
 
     def __init__(
         self,
@@ -607,7 +628,7 @@ class VulkanContext:
         get_device_proc_addr: int = 0,
     ) -> None: ...
     def synchronize(self, array: DeviceArray) -> None:
-        """Blocks until the data may be read by the host."""
+        """Blocks until the host may read the data."""
 
     def wait_on(self, array: DeviceArray, command_buffer: int) -> None:
         """Records a wait for the data into a VkCommandBuffer."""
@@ -617,14 +638,15 @@ class VulkanContext:
 
 def register_waiter(device_type: int, waiter: object) -> None:
     """
-    Lets DeviceArray wait on a device type without a runtime in Fletching. `waiter` has
-    synchronize(event), wait_on(event, stream) and ready(event), of addresses, which are
-    called on any thread. It lives until the interpreter ends.
+    Makes DeviceArray wait with `waiter` on a device type without a runtime in Fletching.
+    `waiter` has the methods synchronize(event), wait_on(event, stream) and ready(event).
+    They take addresses and are called on any thread. The waiter lives until the interpreter
+    ends.
     """
 
 @final
 class Gate:
-    """Whether the next notification calls Python."""
+    """Determines whether the next notification calls Python."""
 
     def __init__(self) -> None: ...
     def open(self) -> None: ...
@@ -650,7 +672,7 @@ class AsyncConsumer:
     def batch_metadata(self) -> dict[bytes, bytes]: ...
     @property
     def state(self) -> int:
-        """The number of a state of the consumer in docs/reference/async.md."""
+        """The state of the consumer, as numbered in docs/reference/async.md."""
 
     @property
     def device_type(self) -> int: ...
@@ -676,7 +698,7 @@ class AsyncProducer:
     def fail(self, code: int, text: str, metadata: object | None = None) -> None: ...
     @property
     def state(self) -> int:
-        """The number of a state of the producer in docs/reference/async.md."""
+        """The state of the producer, as numbered in docs/reference/async.md."""
 
     @property
     def demand(self) -> int: ...
@@ -685,7 +707,7 @@ def finding_report() -> int: ...
 def layout() -> int: ...
 @overload
 def from_arrow(object: _HasDeviceArray) -> DeviceArray:
-    """What an object has by the Arrow PyCapsule protocols."""
+    """Imports the data of an object that has an Arrow PyCapsule protocol."""
 
 @overload
 def from_arrow(object: _HasArray) -> Array: ...

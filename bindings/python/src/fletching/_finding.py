@@ -10,8 +10,8 @@ class Finding(NamedTuple):
     """A violated rule; docs/reference/rules lists all rules."""
 
     rule: str
-    """Its id, "array.n-buffers-of-type"; "limit.depth" and "limit.structs" for arrays that
-    Fletching does not read."""
+    """The id of the rule, "array.n-buffers-of-type"; "limit.depth" and "limit.structs" for arrays
+    beyond the limits of Fletching."""
     path: str
     """The struct, "array.children[2].dictionary"."""
     message: str
@@ -19,7 +19,7 @@ class Finding(NamedTuple):
     severity: str = "error"
     """"error" or "warning"."""
     party: str = "producer"
-    """Who broke the rule: "producer", "consumer"; "both" if not known."""
+    """The violator: "producer" or "consumer"; "both" if unknown."""
     history: str = ""
     """The last calls on a stream with their results, one per line."""
 

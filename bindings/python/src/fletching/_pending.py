@@ -10,14 +10,14 @@ class PendingReleases(NamedTuple):
     """Counts of arrays in this process whose release waits for a stream."""
 
     pending: int
-    """Arrays whose stream has not reached the point after which they are released."""
+    """Arrays whose stream has not finished the work yet."""
     refused: int
-    """Of these, the arrays that the driver last refused to answer for."""
+    """Of these, arrays for which the last driver query failed."""
     running: int
-    """Arrays whose release is due, or has not returned."""
+    """Arrays whose release is due or has not returned."""
     leaked: int
-    """Arrays whose release can neither be deferred nor wait for the stream."""
+    """Arrays that could neither be deferred nor waited for."""
     last_refusal: str
-    """The driver's last error about an event; empty for none."""
+    """The driver's latest error about an event; empty if there was none."""
     inherited_events: int
-    """Events that a release in a child of fork has left alone."""
+    """Events not destroyed by a release in a child of fork."""

@@ -10,9 +10,9 @@ class Violation(NamedTuple):
     """A violated rule; docs/reference/cuda-array-interface.md lists all rules."""
 
     rule: str
-    """Its id, "cuda-array-interface.stream-zero"."""
+    """The id of the rule, "cuda-array-interface.stream-zero"."""
     key: str
-    """Where: "stream", or "mask.stream" in the dictionary of the mask."""
+    """The key: "stream", or "mask.stream" for the key of the mask."""
     severity: str
     """"error" or "warning"."""
     found: str
