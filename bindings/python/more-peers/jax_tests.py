@@ -14,7 +14,7 @@ from fletching import Array, DeviceArray, from_dlpack
 
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_an_array_of_ours(kind: Any) -> None:
+def test_jax_from_dlpack_reads_array(kind: Any) -> None:
     produced = Produced()
     taken = jax.dlpack.from_dlpack(kind.from_arrow(produced))
     assert (taken.dtype, taken.tolist()) == ("int32", [1, 2, 3])
@@ -24,7 +24,7 @@ def test_an_array_of_ours(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "float16", "float32"])
-def test_an_array_of_jax(dtype: str) -> None:
+def test_from_dlpack_imports_jax_array(dtype: str) -> None:
     """JAX arrays are immutable, so the imported arrays are read-only."""
     source = jax.numpy.arange(3, dtype=dtype)
     array = from_dlpack(source)
@@ -36,7 +36,7 @@ def test_an_array_of_jax(dtype: str) -> None:
         array.to_numpy(writable=True)
 
 
-def test_bfloat16_goes_through_arrow_opaque() -> None:
+def test_from_dlpack_bfloat16_round_trips_as_arrow_opaque() -> None:
     array = from_dlpack(jax.numpy.arange(3, dtype="bfloat16"))
     assert pyarrow.array(array).type.type_name == "bfloat16"
     back = jax.dlpack.from_dlpack(array)

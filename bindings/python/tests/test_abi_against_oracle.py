@@ -92,13 +92,13 @@ def all_callbacks(name: str) -> dict[str, Ctype | None]:
 
 
 @each_struct
-def test_layout(name: str) -> None:
+def test_layout_matches_oracle(name: str) -> None:
     with cell(name, "layout") as checks:
         for line in layout_problems(name):
             hear(checks, line)
 
 
-def test_constants() -> None:
+def test_constants_match_oracle() -> None:
     macros = reflection.integer_macros()
     with cell(CONSTANTS, "layout") as checks:
         hear(checks, oracle.check_constant_names(",".join(macros).encode()))

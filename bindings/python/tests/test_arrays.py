@@ -31,7 +31,7 @@ BATCH = pyarrow.record_batch(
 # --- Refusals ------------------------------------------------------------------------------------
 
 
-def test_a_refused_array_is_not_consumed() -> None:
+def test_from_arrow_released_array_keeps_schema() -> None:
     """The struct in the second capsule is released, so the schema must not be consumed."""
     produced = Produced()
     abi.release(produced.array)
@@ -41,7 +41,7 @@ def test_a_refused_array_is_not_consumed() -> None:
     abi.release(produced.schema)
 
 
-def test_an_attribute_error_within_a_method_raises() -> None:
+def test_from_arrow_passes_on_attribute_error() -> None:
     """The AttributeError must not be read as a missing method."""
 
     class Raising:
@@ -57,7 +57,7 @@ def test_an_attribute_error_within_a_method_raises() -> None:
 
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray, ArrayStream, DeviceArrayStream])
-def test_arguments_of_a_device_export(kind: Any) -> None:
+def test_device_export_rejects_wrong_arguments(kind: Any) -> None:
     source = pyarrow.table({"n": [1]}) if "Stream" in kind.__name__ else pyarrow.array([1])
     given = kind.from_arrow(source)
     method = "stream" if "Stream" in kind.__name__ else "array"
@@ -71,7 +71,7 @@ def test_arguments_of_a_device_export(kind: Any) -> None:
     assert export(requested_schema=given.schema.__arrow_c_schema__())
 
 
-def test_requested_fields() -> None:
+def test_export_checks_requested_schema() -> None:
     export = Array.from_arrow(BATCH).__arrow_c_array__
     export(BATCH.schema.__arrow_c_schema__())
     views = pyarrow.schema([BATCH.schema.field(0), ("text", pyarrow.string_view())])
@@ -82,7 +82,7 @@ def test_requested_fields() -> None:
 # --- Devices -------------------------------------------------------------------------------------
 
 
-def test_an_unknown_device_passes() -> None:
+def test_from_arrow_passes_unknown_device_type() -> None:
     source = ProducedOnDevice(device_type=9999, device_id=7)
     array = DeviceArray.from_arrow(source)
     assert (array.device_type, array.device_id, array.sync_event) == (9999, 7, 0)
@@ -92,7 +92,7 @@ def test_an_unknown_device_passes() -> None:
     assert (out.device_type, out.device_id, list(out.reserved)) == (9999, 7, [0, 0, 0])
 
 
-def test_an_event_without_a_way_to_wait_is_an_error() -> None:
+def test_wait_without_runtime_returns_enotsup() -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=12, device_id=0, sync_event=64))
     assert array.sync_event == 64
     assert repr(array).endswith("ext_dev:0, event unknown>")
@@ -109,13 +109,13 @@ def test_an_event_without_a_way_to_wait_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_device_array_of_nanoarrow_both_ways(kind: Any) -> None:
+def test_nanoarrow_device_array_round_trips(kind: Any) -> None:
     device = nanoarrow.device.c_device_array(kind.from_arrow(BATCH.to_struct_array()))
     assert device.device_type_id == 1
     assert pyarrow.array(kind.from_arrow(device)).equals(BATCH.to_struct_array())
 
 
-def test_record_batches() -> None:
+def test_from_arrow_returns_matching_type() -> None:
     array = fletching.from_arrow(BATCH)
     assert type(array) is DeviceArray
     assert pyarrow.record_batch(array).equals(BATCH)
@@ -136,7 +136,7 @@ def exercise(source: Any) -> None:
         array.__arrow_c_device_array__(stream=1)
 
 
-def test_nothing_leaks() -> None:
+def test_import_and_export_do_not_leak() -> None:
     exercise(BATCH)
     gc.collect()
     before = sys.getrefcount(BATCH), pyarrow.total_allocated_bytes(), len(gc.get_objects())
@@ -148,7 +148,7 @@ def test_nothing_leaks() -> None:
     assert after[2] - before[2] < 40
 
 
-def test_the_producer_s_object_is_not_kept() -> None:
+def test_from_arrow_does_not_keep_producer() -> None:
     produced = Produced()
     before = sys.getrefcount(produced)
     Array.from_arrow(produced)

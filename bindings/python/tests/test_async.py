@@ -50,7 +50,7 @@ def received(batches: int, fail_at: int = -1, window: int = 1) -> AsyncDeviceArr
 
 
 @pytest.mark.parametrize("window", [1, 3, 100])
-def test_the_batches_of_a_producer(producer: Producer, window: int) -> None:
+def test_stream_yields_producer_batches(producer: Producer, window: int) -> None:
     async def lengths() -> list[int]:
         stream = received(5, window=window)
         assert (await stream.schema()).type == "int32"
@@ -60,7 +60,7 @@ def test_the_batches_of_a_producer(producer: Producer, window: int) -> None:
     assert asyncio.run(lengths()) == [LENGTH] * 5
 
 
-def test_a_failure_is_raised_once(producer: Producer) -> None:
+def test_failure_is_raised_once(producer: Producer) -> None:
     async def fail() -> None:
         stream = received(3, fail_at=1)
         assert len(await anext(stream)) == LENGTH
@@ -73,7 +73,7 @@ def test_a_failure_is_raised_once(producer: Producer) -> None:
     asyncio.run(fail())
 
 
-def test_a_batch_outlives_aclose(producer: Producer) -> None:
+def test_batch_outlives_aclose(producer: Producer) -> None:
     async def first() -> DeviceArray:
         stream = received(1000, window=10)
         batch = await anext(stream)
@@ -94,7 +94,7 @@ def test_break_cancels(producer: Producer) -> None:
     assert asyncio.run(first()) == LENGTH
 
 
-def test_the_end_of_an_iteration_cancels(producer: Producer) -> None:
+def test_aclose_of_iterator_cancels(producer: Producer) -> None:
     async def end() -> None:
         stream = received(10**9)
         batches = aiter(stream)
@@ -106,7 +106,7 @@ def test_the_end_of_an_iteration_cancels(producer: Producer) -> None:
     asyncio.run(end())
 
 
-def test_the_end_of_the_loop_cancels(producer: Producer) -> None:
+def test_loop_shutdown_cancels(producer: Producer) -> None:
     """The iterator is suspended: asyncio closes it."""
     kept = []
 
@@ -120,7 +120,7 @@ def test_the_end_of_the_loop_cancels(producer: Producer) -> None:
     assert kept
 
 
-def test_a_closed_loop_cancels(producer: Producer) -> None:
+def test_closed_loop_cancels(producer: Producer) -> None:
     """No task is iterating: the next task that arrives detects the closed loop."""
     loop = asyncio.new_event_loop()
 
@@ -133,7 +133,7 @@ def test_a_closed_loop_cancels(producer: Producer) -> None:
     assert stream._closed
 
 
-def test_a_cancelled_wait_loses_no_batch() -> None:
+def test_cancelled_wait_loses_no_batch() -> None:
     async def run() -> list[int]:
         ready = asyncio.Event()
         stream, sender = connected(gated_batches(ready, 3))
@@ -177,7 +177,7 @@ def connected(
 
 
 @pytest.mark.parametrize("ending", ["none", "failure", "wrong batch"])
-def test_send_async_keeps_no_batch_that_was_sent(ending: str) -> None:
+def test_send_async_does_not_keep_sent_batches(ending: str) -> None:
     """A sent batch is freed without waiting for the next collection: it may be in device memory."""
     sources = [batch_of(1)]
 
@@ -242,7 +242,7 @@ class Refusing:
         self.may_release.wait()
 
 
-def test_send_async_returns_after_the_release() -> None:
+def test_send_async_returns_after_release() -> None:
     async def run() -> None:
         methods, handler = Refusing(), abi.ArrowAsyncDeviceStreamHandler()
         abi.implement(handler, methods)
@@ -274,7 +274,7 @@ TYPE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", TYPE_ERRORS)
-def test_type_error_is_of_the_stream_and_of_send_async(name: str) -> None:
+def test_type_error_reaches_stream_and_send_async(name: str) -> None:
     batches, text = TYPE_ERRORS[name]
 
     async def run() -> None:
@@ -287,7 +287,7 @@ def test_type_error_is_of_the_stream_and_of_send_async(name: str) -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def test_metadata_of_the_stream_and_of_batches() -> None:
+def test_metadata_of_stream_and_batches() -> None:
     async def batches() -> AsyncIterator[object]:
         yield batch_of(1), {b"\xff": b"\x00", "text": "\u00e4"}
         yield batch_of(2)
@@ -309,7 +309,7 @@ def test_metadata_of_the_stream_and_of_batches() -> None:
     asyncio.run(run())
 
 
-def test_metadata_of_an_error() -> None:
+def test_error_carries_metadata() -> None:
     async def batches(metadata: Any) -> AsyncIterator[object]:
         yield batch_of(1)
         error = Error(errno.EIO, "no more data")
@@ -331,7 +331,7 @@ def test_metadata_of_an_error() -> None:
     assert Error(errno.EIO, "of something else").metadata == {}
 
 
-def test_metadata_of_the_error_of_a_foreign_producer() -> None:
+def test_error_of_foreign_producer_carries_metadata() -> None:
     async def run() -> Any:
         def start(taken: AsyncHandler) -> None:
             handler = abi.ArrowAsyncDeviceStreamHandler.from_address(taken.take())

@@ -50,7 +50,7 @@ class Peer:
         self.calls.append("cancel")
 
 
-def test_the_window_is_requested() -> None:
+def test_connect_requests_window() -> None:
     async def run() -> list[str]:
         peer = Peer()
         stream = AsyncDeviceArrayStream.connect(peer.start, window=3)
@@ -62,7 +62,7 @@ def test_the_window_is_requested() -> None:
     assert asyncio.run(run()) == ["request 3"]
 
 
-def test_a_cancel_wakes_a_task_that_waits() -> None:
+def test_cancel_wakes_waiting_task() -> None:
     async def run() -> None:
         peer = Peer()
         stream = AsyncDeviceArrayStream.connect(peer.start)
@@ -78,7 +78,7 @@ def test_a_cancel_wakes_a_task_that_waits() -> None:
     asyncio.run(run())
 
 
-def test_anext_after_failed_extraction_is_the_end() -> None:
+def test_anext_after_failed_extraction_ends() -> None:
     class Task:
         def extract_data(self, *_: object) -> None:
             raise OSError(errno.EPROTO, "on purpose")
@@ -98,7 +98,7 @@ def test_anext_after_failed_extraction_is_the_end() -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def test_send_async_iterable_cancels_is_asked_no_more() -> None:
+def test_send_async_iterable_cancels_stops_iteration() -> None:
     """`push` detects the cancel before the event loop does."""
     streams: list[AsyncDeviceArrayStream] = []
     asked: list[int] = []
@@ -118,7 +118,7 @@ def test_send_async_iterable_cancels_is_asked_no_more() -> None:
     assert asked == [1]
 
 
-def test_an_end_between_two_looks_loses_no_batch() -> None:
+def test_end_after_empty_take_loses_no_batch() -> None:
     """The last batch and the end arrive after `take` has found no batch."""
 
     class Racing:
@@ -186,7 +186,7 @@ def test_connect_start_raises_leaves_taken_handler(error: type[BaseException]) -
     assert alive() == before
 
 
-def test_constructor_is_an_error() -> None:
+def test_constructor_raises_type_error() -> None:
     """A stream whose handler has no owner would wait forever."""
 
     async def run() -> None:
@@ -211,7 +211,7 @@ def alive() -> int:
     return sum(isinstance(each, _Wake) for each in gc.get_objects())
 
 
-def test_a_stream_that_is_dropped_is_collected() -> None:
+def test_dropped_stream_is_collected() -> None:
     async def run() -> None:
         handlers: list[AsyncHandler] = []
         stream = AsyncDeviceArrayStream.connect(handlers.append)
@@ -224,7 +224,7 @@ def test_a_stream_that_is_dropped_is_collected() -> None:
 
 
 @pytest.mark.parametrize("ending", ["end", "failure", "cancel"])
-def test_the_iterator_is_closed_after_the_end_of_the_stream(ending: str) -> None:
+def test_send_async_closes_iterator_after_stream_end(ending: str) -> None:
     class Batches:
         def __init__(self) -> None:
             self.may_close = asyncio.Event()
@@ -262,7 +262,7 @@ def test_the_iterator_is_closed_after_the_end_of_the_stream(ending: str) -> None
     asyncio.run(run())
 
 
-def test_an_iterator_is_closed_after_a_cancel_of_the_task() -> None:
+def test_send_async_closes_iterator_after_task_cancel() -> None:
     closed: list[bool] = []
 
     async def run() -> None:
@@ -303,7 +303,7 @@ class Sparing:
 
 
 @pytest.mark.parametrize("demand", [0, 1, 2])
-def test_send_async_asks_for_no_more_than_the_demand(demand: int) -> None:
+def test_send_async_reads_no_more_than_demand(demand: int) -> None:
     asked = []
 
     async def batches() -> AsyncIterator[object]:
@@ -337,7 +337,7 @@ def ended(notify: Any) -> AsyncConsumer:
     return consumer
 
 
-def test_an_exception_of_a_notification_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notify_exception_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda found: seen.append(found.exc_value))
 
@@ -348,7 +348,7 @@ def test_an_exception_of_a_notification_is_printed(monkeypatch: pytest.MonkeyPat
     assert str(seen[0]) == "of a notification"
 
 
-def test_the_result_of_a_notification_is_released() -> None:
+def test_notify_result_is_released() -> None:
     result = object()
     before = sys.getrefcount(result)
     ended(lambda: result)
@@ -356,7 +356,7 @@ def test_the_result_of_a_notification_is_released() -> None:
     assert sys.getrefcount(result) == before
 
 
-def test_the_error_is_raised_once() -> None:
+def test_raise_error_raises_once() -> None:
     consumer = ended(int)
     with pytest.raises(Error):
         consumer.raise_error()
@@ -366,7 +366,7 @@ def test_the_error_is_raised_once() -> None:
 # --- Callbacks -----------------------------------------------------------------------------------
 
 
-def test_a_release_that_raises_is_called_once() -> None:
+def test_raising_release_is_called_once() -> None:
     class Raising:
         def release(self, _: object) -> None:
             raise ValueError
@@ -379,7 +379,7 @@ def test_a_release_that_raises_is_called_once() -> None:
     assert set(_implemented) <= before  # threads of earlier tests may end meanwhile
 
 
-def test_a_handler_is_not_written_to_after_its_release() -> None:
+def test_release_does_not_write_to_released_handler() -> None:
     """The release may free the handler. Here another object is at its address afterwards."""
 
     @abi.ArrowAsyncDeviceStreamHandlerRelease
@@ -391,7 +391,7 @@ def test_a_handler_is_not_written_to_after_its_release() -> None:
     assert bytes(handler) == b"\1" * ctypes.sizeof(handler)
 
 
-def test_a_struct_is_marked_before_its_release_is_called() -> None:
+def test_release_marks_struct_before_callback() -> None:
     class Looking:
         def release(self, given: abi.ArrowSchema) -> None:
             assert ctypes.addressof(given) != ctypes.addressof(schema)
@@ -404,7 +404,7 @@ def test_a_struct_is_marked_before_its_release_is_called() -> None:
     assert seen == [True]
 
 
-def test_a_wait_for_a_schema_is_woken_by_it() -> None:
+def test_schema_wakes_waiting_tasks() -> None:
     async def run() -> None:
         ready = asyncio.Event()
         stream, sender = connected(gated_batches(ready, 1))

@@ -46,7 +46,7 @@ def test_connect_start_raises_after_send_async_releases_once() -> None:
     assert alive() == before
 
 
-def test_send_async_taken_handler_is_an_error() -> None:
+def test_send_async_taken_handler_raises() -> None:
     async def run() -> None:
         handlers: list[AsyncHandler] = []
         stream = AsyncDeviceArrayStream.connect(handlers.append)
@@ -107,7 +107,7 @@ ENDINGS: dict[str, tuple[Callable[[AsyncHandler], object], int, str]] = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_producer_ends_early_ends_the_stream(ending: str) -> None:
+def test_producer_early_end_ends_stream(ending: str) -> None:
     start, code, text = ENDINGS[ending]
     kept: list[Any] = []
 
@@ -125,7 +125,7 @@ def test_producer_ends_early_ends_the_stream(ending: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-def test_send_async_never_awaited_ends_the_stream() -> None:
+def test_send_async_never_awaited_ends_stream() -> None:
     async def run() -> None:
         stream = AsyncDeviceArrayStream.connect(sending)
         gc.collect()
@@ -158,7 +158,7 @@ def test_handler_without_address_is_dropped_silently() -> None:
 
 
 @pytest.mark.parametrize("address", [0, -1, 2**70])
-def test_send_async_not_an_address_is_an_error(address: int) -> None:
+def test_send_async_rejects_invalid_address(address: int) -> None:
     with pytest.raises(Error, match=f"handler: expected an address, got {address}"):
         sending(address)
 

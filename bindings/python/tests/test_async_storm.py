@@ -100,5 +100,5 @@ class Storm:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_many_streams_with_random_ends() -> None:
+def test_many_streams_with_random_endings() -> None:
     asyncio.run(Storm().run())

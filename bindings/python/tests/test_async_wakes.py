@@ -40,7 +40,7 @@ class Handler:
         abi.withdraw(self.producer)
 
 
-def test_a_closed_gate_keeps_notifications_back() -> None:
+def test_closed_gate_suppresses_notifications() -> None:
     calls: list[bool] = []
     gate = Gate()
     for opens, expected in ((False, 1), (False, 1), (True, 2)):
@@ -53,7 +53,7 @@ def test_a_closed_gate_keeps_notifications_back() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_notification_that_raises_opens_the_gate() -> None:
+def test_raising_notification_opens_gate() -> None:
     calls: list[bool] = []
 
     def notify() -> None:
@@ -66,7 +66,7 @@ def test_a_notification_that_raises_opens_the_gate() -> None:
     assert len(calls) == 2
 
 
-def test_the_loop_opens_the_gate() -> None:
+def test_loop_opens_gate() -> None:
     async def run() -> None:
         wake = _Wake()
         for _ in range(2):
@@ -77,7 +77,7 @@ def test_the_loop_opens_the_gate() -> None:
     asyncio.run(run())
 
 
-def test_the_gate_is_open_before_the_task_goes_on() -> None:
+def test_gate_opens_before_task_resumes() -> None:
     """A notification in between must be delivered, because the task may have checked before it."""
 
     async def run() -> None:
@@ -91,7 +91,7 @@ def test_the_gate_is_open_before_the_task_goes_on() -> None:
     asyncio.run(run())
 
 
-def test_a_loop_that_is_closed_before_it_wakes() -> None:
+def test_closed_loop_before_wake_is_detected() -> None:
     """The loop drops the pending notification; the next notification detects that the loop is
     closed.
     """
@@ -111,7 +111,7 @@ def test_a_loop_that_is_closed_before_it_wakes() -> None:
     assert lost == [True]
 
 
-def test_a_second_loop_is_an_error() -> None:
+def test_second_loop_raises() -> None:
     """Its task would wait forever: notifications go to the first loop, which is closed."""
 
     handlers: list[AsyncHandler] = []
@@ -130,7 +130,7 @@ async def endless() -> AsyncIterator[object]:
         yield batch_of(1)
 
 
-def test_an_iterable_that_never_waits_lets_the_loop_go_on() -> None:
+def test_send_async_nonwaiting_iterable_yields_to_loop() -> None:
     async def run() -> None:
         stream, sender = connected(endless(), window=10**9)
         await anext(stream)
@@ -140,7 +140,7 @@ def test_an_iterable_that_never_waits_lets_the_loop_go_on() -> None:
     asyncio.run(run())
 
 
-def test_the_task_is_not_cancelled_by_the_consumer() -> None:
+def test_consumer_cancel_does_not_cancel_task() -> None:
     """Waiting for the iterable is interrupted, and the task continues."""
 
     async def waiting() -> AsyncIterator[object]:
@@ -167,7 +167,7 @@ def test_the_task_is_not_cancelled_by_the_consumer() -> None:
     asyncio.run(run(stubborn()))
 
 
-def test_a_task_that_is_cancelled_with_its_stream_stays_cancelled() -> None:
+def test_task_cancelled_with_stream_stays_cancelled() -> None:
     async def run() -> None:
         stream, sender = connected(endless_wait())
         await stream.schema()
@@ -184,7 +184,7 @@ def test_a_task_that_is_cancelled_with_its_stream_stays_cancelled() -> None:
     asyncio.run(run())
 
 
-def test_an_error_after_the_gate_was_closed() -> None:
+def test_error_after_closed_gate_is_raised() -> None:
     """The closed gate drops the error's notification, and the waiting task still sees the error."""
 
     async def run() -> None:

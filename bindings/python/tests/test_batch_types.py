@@ -81,7 +81,9 @@ DIFFERENT = [
 @pytest.mark.parametrize(
     ("expected", "got", "text"), DIFFERENT, ids=[case[2] for case in DIFFERENT]
 )
-def test_batch_of_another_type_is_refused(read: Any, expected: Any, got: Any, text: str) -> None:
+def test_from_batches_rejects_batch_of_other_type(
+    read: Any, expected: Any, got: Any, text: str
+) -> None:
     fits = pyarrow.record_batch([pyarrow.array([], expected)], ["a"])
     other = pyarrow.record_batch([pyarrow.array([], got)], ["a"])
     with pytest.raises(Error, match="batch 1: ") as raised:
@@ -91,14 +93,14 @@ def test_batch_of_another_type_is_refused(read: Any, expected: Any, got: Any, te
 
 
 @each_reader
-def test_batch_with_another_number_of_fields_is_refused(read: Any) -> None:
+def test_from_batches_rejects_batch_with_other_field_count(read: Any) -> None:
     batch = pyarrow.record_batch({"a": [1], "b": [2]})
     with pytest.raises(Error, match="batch 0: expected number of children 1, got 2"):
         read(schema_of(pyarrow.int64()), [batch])
 
 
 @each_reader
-def test_array_of_another_type_is_refused_and_released(read: Any) -> None:
+def test_from_batches_rejects_and_releases_array_of_other_type(read: Any) -> None:
     source = Produced()
     with pytest.raises(Error, match='batch 0: expected format "l", got "i"'):
         read(Schema.from_arrow(pyarrow.field("", pyarrow.int64())), [source])
@@ -106,14 +108,14 @@ def test_array_of_another_type_is_refused_and_released(read: Any) -> None:
 
 
 @each_reader
-def test_names_flags_and_metadata_are_not_compared(read: Any) -> None:
+def test_from_batches_ignores_names_flags_and_metadata(read: Any) -> None:
     field = pyarrow.field("b", pyarrow.int64(), nullable=False, metadata={"k": "v"})
     batch = pyarrow.record_batch([pyarrow.array([1])], schema=pyarrow.schema([field]))
     assert read(schema_of(pyarrow.int64()), [batch] * 3) == 3
 
 
 @each_reader
-def test_field_without_a_name_is_named_by_its_number(read: Any) -> None:
+def test_error_names_unnamed_field_by_index(read: Any) -> None:
     schema = Schema.from_arrow(pyarrow.schema([("a", pyarrow.int8()), ("", pyarrow.int8())]))
     arrays = [pyarrow.array([1], pyarrow.int8()), pyarrow.array([1], pyarrow.uint8())]
     with pytest.raises(Error, match='field "1": expected format "c", got "C"'):

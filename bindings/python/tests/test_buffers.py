@@ -29,7 +29,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(abi.__file__).parents[1])}
     "dtype",
     ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "<i4", "=i4", "l", "q"],
 )
-def test_numpy(dtype: str) -> None:
+def test_from_buffer_shares_numpy_memory(dtype: str) -> None:
     values = numpy.arange(5).astype(dtype)
     found = pyarrow.array(from_buffer(values))
     assert found.equals(pyarrow.array(values))
@@ -48,7 +48,7 @@ def test_numpy(dtype: str) -> None:
         (numpy.arange(6)[2:4], "int64", [2, 3]),
     ],
 )
-def test_other_objects(source: Any, type_: str, values: list[Any]) -> None:
+def test_from_buffer_accepts_other_buffers(source: Any, type_: str, values: list[Any]) -> None:
     found = from_buffer(source, name="x")
     assert (found.type, found.null_count, found.schema.name) == (type_, 0, "x")
     assert not found.schema.nullable
@@ -66,13 +66,13 @@ def test_other_objects(source: Any, type_: str, values: list[Any]) -> None:
         (numpy.zeros(2, "i4,i4"), "got format 'T{"),
     ],
 )
-def test_what_arrow_has_no_type_for(source: Any, text: str) -> None:
+def test_from_buffer_rejects_unsupported_type(source: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         from_buffer(source)
 
 
 @pytest.mark.parametrize("order", [">", "!", "<", "=", "@"])
-def test_one_byte_has_no_order(order: str) -> None:
+def test_from_buffer_ignores_byte_order_of_bytes(order: str) -> None:
     """ctypes and NumPy omit the byte order of such elements."""
     exporter = pytest.importorskip("_testbuffer").ndarray
     is_native = order in "=@" or (order == "<") == (sys.byteorder == "little")
@@ -87,7 +87,7 @@ def test_one_byte_has_no_order(order: str) -> None:
             from_buffer(two_bytes)
 
 
-def test_what_is_not_a_buffer() -> None:
+def test_from_buffer_rejects_other_objects() -> None:
     with pytest.raises(TypeError, match="bytes-like object is required"):
         from_buffer(5)
     with pytest.raises((BufferError, ValueError)):
@@ -115,7 +115,7 @@ def exported(source: bytearray) -> ArrowArray:
     return moved
 
 
-def test_release_on_a_thread_without_python() -> None:
+def test_release_on_foreign_thread() -> None:
     """The thread was started by C and is unknown to Python."""
     source = bytearray(8)
     struct = exported(source)
@@ -145,7 +145,7 @@ def test_release_on_many_threads() -> None:
     assert not any(map(is_held, sources))
 
 
-def test_release_with_an_exception_set() -> None:
+def test_release_with_exception_set() -> None:
     """The capsules are destroyed while the exception propagates out of the method."""
     source = bytearray(8)
 
@@ -187,7 +187,7 @@ LATE = """
 """
 
 
-def test_release_after_the_end_of_the_interpreter() -> None:
+def test_release_after_interpreter_end() -> None:
     done = run(
         LATE
         + """
@@ -200,7 +200,7 @@ def test_release_after_the_end_of_the_interpreter() -> None:
     assert done.stderr == expected  # once
 
 
-def test_a_child_of_fork_goes_on() -> None:
+def test_forked_child_uses_array() -> None:
     done = run(
         LATE
         + """

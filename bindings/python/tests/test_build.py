@@ -25,7 +25,7 @@ VALUES: dict[str, tuple[list[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_array_of_values(name: str) -> None:
+def test_array_from_values(name: str) -> None:
     values, type_ = VALUES[name]
     found = pyarrow.array(build(values))
     found.validate(full=True)
@@ -37,14 +37,14 @@ def test_array_of_values(name: str) -> None:
     ("type_", "values"),
     [("c", [-1, None]), ("S", [65535]), ("f", [0.5]), ("U", ["a", None]), ("Z", []), ("b", [])],
 )
-def test_array_of_type(type_: str, values: list[Any]) -> None:
+def test_array_with_type(type_: str, values: list[Any]) -> None:
     found = build(values, type_, name="n")
     assert (found.schema.format, found.schema.name) == (type_, "n")
     pyarrow.array(found).validate(full=True)
     assert pyarrow.array(found).to_pylist() == values
 
 
-def test_array_mask() -> None:
+def test_array_with_mask() -> None:
     assert pyarrow.array(build([1, 2], mask=[True, False])).to_pylist() == [None, 2]
     values = numpy.arange(10)
     found = build(values, mask=values % 3 == 0)
@@ -58,7 +58,7 @@ def test_array_mask() -> None:
 @pytest.mark.parametrize(
     "dtype", ["i1", "u2", "i4", "u8", "f2", "f4", "f8", "?", "M8[ms]", "m8[s]"]
 )
-def test_array_of_numpy(dtype: str) -> None:
+def test_array_from_numpy(dtype: str) -> None:
     values = numpy.array([0, 1, 1, 0, 1, 1, 0, 0, 1]).astype(dtype)
     for part in (values, values[1:5], values[::2], values[:0]):
         found = pyarrow.array(build(part))
@@ -67,33 +67,33 @@ def test_array_of_numpy(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [">i4", ">f8", ">M8[s]", ">m8[ms]"])
-def test_array_of_numpy_of_other_byte_order(dtype: str) -> None:
+def test_array_from_numpy_of_other_byte_order(dtype: str) -> None:
     values: Any = numpy.array([1, 2], dtype)
     found = pyarrow.array(build(values))
     assert found.equals(pyarrow.array(values.astype(dtype.replace(">", "="))))
 
 
 @pytest.mark.parametrize("dtype", ["i4", "?", "M8[s]"])
-def test_array_of_masked_numpy_keeps_nulls(dtype: str) -> None:
+def test_array_from_masked_numpy_keeps_nulls(dtype: str) -> None:
     values: Any = numpy.ma.array([1, 0, 1], dtype, mask=[False, True, False])
     assert pyarrow.array(build(values)).is_null().to_pylist() == [False, True, False]
     both = build(values, mask=[True, False, False])
     assert pyarrow.array(both).is_null().to_pylist() == [True, True, False]
 
 
-def test_array_of_other_libraries_is_a_sequence() -> None:
+def test_array_reads_other_libraries_as_sequence() -> None:
     class Series(list[Any]):
         dtype = "not one of NumPy"
 
     assert pyarrow.array(build(Series([1, None]))).to_pylist() == [1, None]
 
 
-def test_array_of_numpy_nat_is_null() -> None:
+def test_array_from_numpy_nat_is_null() -> None:
     values = numpy.array(["2024-01-02", "NaT"], "M8[us]")
     assert pyarrow.array(build(values)).equals(pyarrow.array(values))
 
 
-def test_array_of_numpy_is_not_copied() -> None:
+def test_array_from_numpy_does_not_copy() -> None:
     values = numpy.arange(3)
     assert build(values).buffers[1] == values.ctypes.data
 
@@ -109,7 +109,7 @@ WRONG: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("values", "error", "text"), WRONG)
-def test_array_of_other_values_is_an_error(values: Any, error: Any, text: str) -> None:
+def test_array_rejects_unsupported_values(values: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         build(values)
 
@@ -126,22 +126,22 @@ def test_array_of_other_values_is_an_error(values: Any, error: Any, text: str) -
         ("b", 2),
     ],
 )
-def test_array_of_value_of_another_type_is_an_error(type_: str, value: Any) -> None:
+def test_array_rejects_value_of_other_type(type_: str, value: Any) -> None:
     with pytest.raises(TypeError, match=f"array: expected .*, got {type(value).__name__}"):
         build([None, value], type_)
 
 
-def test_array_of_booleans_and_bytes_of_other_classes() -> None:
+def test_array_accepts_boolean_and_bytes_classes() -> None:
     assert pyarrow.array(build([numpy.True_, 0, None], "b")).to_pylist() == [True, False, None]
     assert pyarrow.array(build([bytearray(b"a")], "z")).to_pylist() == [b"a"]
 
 
-def test_array_of_number_that_does_not_fit_is_an_error() -> None:
+def test_array_rejects_number_out_of_range() -> None:
     with pytest.raises(OverflowError):
         build([300], "c")
 
 
-def test_record_batch_of_columns() -> None:
+def test_record_batch_from_columns() -> None:
     words = pyarrow.array(["a", "b", "a"]).dictionary_encode()
     nested = pyarrow.array([[{"x": 1}], None, []])
     batch = record_batch(
@@ -164,13 +164,13 @@ def test_record_batch_of_columns() -> None:
     assert len(record_batch({})) == 0
 
 
-def test_record_batch_keeps_the_fields_of_its_columns() -> None:
+def test_record_batch_keeps_column_fields() -> None:
     schema = make_schema("i", nullable=False, metadata={"k": "v"})
     field = record_batch({"a": from_buffers(schema, 1, [None, bytes(4)])}).schema["a"]
     assert (field.name, field.nullable, field.metadata) == ("a", False, {b"k": b"v"})
 
 
-def test_record_batch_keeps_its_columns() -> None:
+def test_record_batch_keeps_columns() -> None:
     batch = record_batch({"a": build(numpy.arange(1000)), "b": pyarrow.array(range(1000))})
     column = batch.column("b")
     del batch
@@ -265,13 +265,15 @@ BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("schema", "length", "buffers", "more", "text"), BAD_BUFFERS)
-def test_from_buffers_refuses(schema: Any, length: int, buffers: Any, more: Any, text: str) -> None:
+def test_from_buffers_rejects_wrong_arguments(
+    schema: Any, length: int, buffers: Any, more: Any, text: str
+) -> None:
     with pytest.raises(Error, match=text) as raised:
         from_buffers(schema, length, buffers, **more)
     assert raised.value.errno in (errno.EINVAL, errno.ENOTSUP)
 
 
-def test_from_buffers_offset_children_and_dictionary() -> None:
+def test_from_buffers_with_offset_children_and_dictionary() -> None:
     array = from_buffers(make_schema("l"), 2, [b"\x05", typed("q", [1, 2, 3])], offset=1)
     assert pyarrow.array(array).to_pylist() == [None, 3]
     lists = from_buffers(LIST, 2, [None, typed("i", [0, 1, 3])], children=[build([1, 2, 3], "i")])
@@ -282,7 +284,7 @@ def test_from_buffers_offset_children_and_dictionary() -> None:
 
 
 @pytest.mark.parametrize(("format", "type_"), [("vu", "string_view"), ("vz", "binary_view")])
-def test_from_buffers_of_views(format: str, type_: str) -> None:
+def test_from_buffers_with_views(format: str, type_: str) -> None:
     short = struct.pack("=i12s", 2, b"ab")
     long = struct.pack("=i4sii", 14, b"long", 1, 2)
     wild = view(-1, 9, -7)  # under a null
@@ -297,7 +299,7 @@ def test_from_buffers_of_views(format: str, type_: str) -> None:
     assert pyarrow.array(from_buffers(make_schema(format), 1, [None, short])).is_valid()[0].as_py()
 
 
-def test_from_buffers_of_list_views() -> None:
+def test_from_buffers_with_list_views() -> None:
     """Views in any order, with overlaps."""
     offsets, sizes = typed("i", [1, 0, 3]), typed("i", [2, 2, 0])
     array = from_buffers(LISTS, 3, [b"\x03", offsets, sizes], children=[build([1, 2, 3], "i")])
@@ -307,7 +309,7 @@ def test_from_buffers_of_list_views() -> None:
     assert found.null_count == 1
 
 
-def test_from_buffers_of_unions() -> None:
+def test_from_buffers_with_unions() -> None:
     dense = from_buffers(
         UNION, 3, [b"\7\0\0", typed("i", [0, 0, 1])], children=[ONE, build([2, 3])]
     )
@@ -319,26 +321,26 @@ def test_from_buffers_of_unions() -> None:
 
 
 @pytest.mark.parametrize(("schema", "kind"), [(SHORT_RUNS, "s"), (RUNS, "i"), (LONG_RUNS, "l")])
-def test_from_buffers_of_runs(schema: Schema, kind: str) -> None:
+def test_from_buffers_with_run_ends(schema: Schema, kind: str) -> None:
     array = from_buffers(schema, 3, [], offset=1, **runs_of(2, 4, kind=kind))
     assert pyarrow.array(array).to_pylist() == [1, 2, 2]
     assert len(from_buffers(schema, 0, [], children=[build([], kind), build([], "i")])) == 0
 
 
-def test_from_buffers_of_indices_ignores_nulls() -> None:
+def test_from_buffers_ignores_null_indices() -> None:
     schema = make_schema("C", dictionary=TEXTS)
     array = from_buffers(schema, 2, [b"\1", b"\0\xff"], **WORDS)
     assert pyarrow.array(array).to_pylist() == ["a", None]
 
 
-def test_from_buffers_children_may_be_a_generator() -> None:
+def test_from_buffers_accepts_generator_of_children() -> None:
     offsets = typed("i", [0, 1])
     array = from_buffers(LIST, 1, [None, offsets], children=(each for each in [ONE]))
     assert pyarrow.array(array).to_pylist() == [[1]]
 
 
 @pytest.mark.parametrize("format", ["u", "U", "z", "Z"])
-def test_from_buffers_of_no_values_has_an_offset(format: str) -> None:
+def test_from_buffers_without_values_adds_offset(format: str) -> None:
     array = from_buffers(make_schema(format), 0, [None, None, None])
     assert array.buffers[1] != 0
     pyarrow.array(array).validate(full=True)
@@ -373,14 +375,14 @@ def test_schema_fields_by_name_and_index() -> None:
         schema[1.0]  # type: ignore[index]
 
 
-def test_type_of_extension_names_it() -> None:
+def test_type_names_extension() -> None:
     array = Array.from_arrow(pyarrow.array([b"0" * 16], pyarrow.uuid()))
     assert repr(array) == (
         "<fletching.Array extension<arrow.uuid: fixed_size_binary(16)>, length 1>"
     )
 
 
-def test_asarray() -> None:
+def test_numpy_asarray_returns_values() -> None:
     array = build([1, 2, 3])
     assert numpy.asarray(array).tolist() == [1, 2, 3]
     assert numpy.asarray(array).dtype == numpy.int64
@@ -393,7 +395,7 @@ def test_asarray() -> None:
         numpy.asarray(build([1, None]))
 
 
-def test_from_batches_takes_schema_of_pyarrow() -> None:
+def test_from_batches_accepts_pyarrow_schema() -> None:
     batch = pyarrow.record_batch({"a": [1]})
     for stream in (
         fletching.ArrayStream.from_batches(batch.schema, [batch]),

@@ -74,20 +74,20 @@ def test_every_struct_has_type_hints(name: str) -> None:
         assert hints[callback] is ctype
 
 
-def test_hints_of_pointers_are_the_pointers() -> None:
+def test_type_hints_of_pointers_are_pointer_types() -> None:
     hints = typing.get_type_hints(abi.ArrowArray)
     assert hints["dictionary"] is ctypes.POINTER(abi.ArrowArray)
     assert hints["children"] is ctypes.POINTER(ctypes.POINTER(abi.ArrowArray))
 
 
 @each_callback
-def test_only_callbacks_that_need_the_gil_keep_it(struct: str, name: str) -> None:
+def test_only_dlpack_callbacks_keep_gil(struct: str, name: str) -> None:
     ctype = callback_type(struct, name)
     assert (ctype._flags_ == PYTHON_API) == (ctype.__name__ in WITH_GIL)
 
 
 @pytest.mark.parametrize("name", sorted(WITH_GIL))
-def test_an_exception_of_a_callback_that_keeps_the_gil_arrives(name: str) -> None:
+def test_exception_passes_through_gil_keeping_callback(name: str) -> None:
     """In a separate process: without the GIL this is a segmentation fault."""
     program = f"""
 import ctypes
@@ -107,7 +107,7 @@ except TypeError as error:
 
 
 @each_callback
-def test_a_null_callback_is_an_error(struct: str, name: str) -> None:
+def test_null_callback_raises(struct: str, name: str) -> None:
     callback = getattr(STRUCTS[struct](), name)
     assert not callback
     expected = rf"^{struct}\.{name}: NULL callback: expected a function, got NULL"
@@ -116,7 +116,7 @@ def test_a_null_callback_is_an_error(struct: str, name: str) -> None:
 
 
 @each_callback
-def test_a_raising_callback_returns_its_failure(
+def test_raising_callback_returns_failure(
     struct: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ctype = callback_type(struct, name)
@@ -139,7 +139,7 @@ def test_a_raising_callback_returns_its_failure(
         (KeyboardInterrupt(), errno.EINTR),
     ],
 )
-def test_exceptions_have_an_errno(error: BaseException, code: int) -> None:
+def test_exception_determines_errno(error: BaseException, code: int) -> None:
     def fail(*_: object) -> int:
         raise error
 
@@ -149,12 +149,12 @@ def test_exceptions_have_an_errno(error: BaseException, code: int) -> None:
 @pytest.mark.parametrize(
     ("given", "seen"), [(None, 0), (0, 0), (errno.EAGAIN, errno.EAGAIN), ("text", errno.EIO)]
 )
-def test_a_result_is_a_number(given: object, seen: int) -> None:
+def test_callback_result_is_converted_to_number(given: object, seen: int) -> None:
     callback = ArrowArrayStreamGetNext(lambda *_: given)
     assert called_by_c(ArrowArrayStreamGetNext, callback) == seen
 
 
-def test_text_is_an_address_or_null() -> None:
+def test_callback_text_is_address_or_null() -> None:
     ctype = abi.ArrowArrayStreamGetLastError
     text = ctypes.create_string_buffer(b"words")
     assert called_by_c(ctype, ctype(lambda _: ctypes.addressof(text))) == ctypes.addressof(text)
@@ -162,7 +162,7 @@ def test_text_is_an_address_or_null() -> None:
     assert called_by_c(ctype, ctype(lambda _: "words")) is None
 
 
-def test_a_callback_lives_on_after_a_move() -> None:
+def test_callback_survives_move() -> None:
     """The callback runs after it and the struct that it was assigned to were deleted."""
     seen = []
 
@@ -187,7 +187,7 @@ def test_a_callback_lives_on_after_a_move() -> None:
     assert abi.is_released(target)
 
 
-def test_a_misspelled_field_of_a_callback_is_refused() -> None:
+def test_callback_rejects_misspelled_field() -> None:
     with pytest.raises(AttributeError):
         ArrowSchemaRelease().relese = 1  # type: ignore[attr-defined]
 
@@ -227,7 +227,7 @@ def last_error(stream: ArrowArrayStream) -> bytes | None:
     return abi.text(stream.get_last_error(stream))
 
 
-def test_an_implementation_is_found_by_private_data(
+def test_private_data_identifies_implementation(
     numbers: tuple[Numbers, ArrowArrayStream],
 ) -> None:
     implementation, stream = numbers
@@ -247,7 +247,7 @@ def test_an_implementation_is_found_by_private_data(
     abi.release(other)
 
 
-def test_one_trampoline_for_all_structs() -> None:
+def test_implement_shares_trampolines() -> None:
     streams = [ArrowArrayStream() for _ in range(3)]
     for stream in streams:
         abi.implement(stream, Numbers())
@@ -258,7 +258,7 @@ def test_one_trampoline_for_all_structs() -> None:
         abi.release(stream)
 
 
-def test_an_implementation_dies_with_the_release() -> None:
+def test_release_drops_implementation() -> None:
     stream, implementation = ArrowArrayStream(), Numbers()
     abi.implement(stream, implementation)
     before = sys.getrefcount(implementation)
@@ -268,7 +268,7 @@ def test_an_implementation_dies_with_the_release() -> None:
     assert sys.getrefcount(implementation) == before - 1
 
 
-def test_a_second_release_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_second_release_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     stream, implementation = ArrowArrayStream(), Numbers()
     abi.implement(stream, implementation)
     again = abi.ArrowArrayStreamRelease.from_buffer_copy(stream.release)
@@ -280,7 +280,7 @@ def test_a_second_release_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "ArrowArrayStream.release: nothing is implemented under" in caplog.text
 
 
-def test_an_unknown_number_is_an_error() -> None:
+def test_unknown_private_data_returns_einval() -> None:
     stream = ArrowArrayStream()
     abi.implement(stream, Numbers())
     number, stream.private_data = stream.private_data, 12345678
@@ -290,7 +290,7 @@ def test_an_unknown_number_is_an_error() -> None:
     abi.release(stream)
 
 
-def test_a_struct_without_release_is_withdrawn() -> None:
+def test_withdraw_struct_without_release() -> None:
     class Demand:
         requested = 0
 
@@ -309,7 +309,7 @@ def test_a_struct_without_release_is_withdrawn() -> None:
     assert sys.getrefcount(demand) == 2
 
 
-def test_a_missing_method_is_refused() -> None:
+def test_implement_rejects_missing_method() -> None:
     stream, before = ArrowArrayStream(), set(_implemented)
     with pytest.raises(TypeError, match="ArrowArrayStream: no method get_schema"):
         abi.implement(stream, object())
@@ -317,12 +317,12 @@ def test_a_missing_method_is_refused() -> None:
     assert set(_implemented) <= before  # threads of earlier tests may end meanwhile
 
 
-def test_a_function_table_has_no_implementation() -> None:
+def test_implement_rejects_function_table() -> None:
     with pytest.raises(TypeError, match="DLPackExchangeAPI: no private_data"):
         abi.implement(abi.DLPackExchangeAPI(), object())
 
 
-def test_a_deleter_may_free_its_struct() -> None:
+def test_deleter_may_free_struct() -> None:
     class Tensor:
         deleted = 0
 
@@ -337,7 +337,7 @@ def test_a_deleter_may_free_its_struct() -> None:
     assert struct.manager_ctx == ctypes.c_size_t(-1).value  # not written after the release
 
 
-def test_objects_of_an_immortal_callback_are_not_reported_as_leaks() -> None:
+def test_immortal_callback_objects_are_not_reported_as_leaks() -> None:
     done = run(
         """
     from fletching import abi, from_buffer

@@ -15,7 +15,7 @@ def produced() -> DeviceArray:
     return DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
 
 
-def test_a_captured_stream_is_refused(gpu: Gpu) -> None:
+def test_captured_stream_returns_ebusy(gpu: Gpu) -> None:
     array, stream = produced(), gpu.stream()
     awaited = array.export_with_event(gpu.stream())
     with stream.captured() as graph:
@@ -28,7 +28,7 @@ def test_a_captured_stream_is_refused(gpu: Gpu) -> None:
     graph.destroy()
 
 
-def test_events_of_each_launch(gpu: Gpu) -> None:
+def test_external_events_follow_each_launch(gpu: Gpu) -> None:
     """A graph that waits for an event and records an array's event."""
     stream = gpu.stream()
     awaited = produced().export_with_event(gpu.gated())
@@ -45,7 +45,7 @@ def test_events_of_each_launch(gpu: Gpu) -> None:
     graph.destroy()
 
 
-def test_other_streams_take_both(gpu: Gpu) -> None:
+def test_on_capture_has_no_effect_on_other_streams(gpu: Gpu) -> None:
     stream = gpu.stream()
     for on_capture in OnCapture:
         array = produced().export_with_event(stream, on_capture=on_capture)
@@ -54,7 +54,7 @@ def test_other_streams_take_both(gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize("value", [1, "EXTERNAL", None])
-def test_only_the_enumeration(gpu: Gpu, value: object) -> None:
+def test_on_capture_rejects_other_types(gpu: Gpu, value: object) -> None:
     array, stream = produced(), gpu.stream()
     for method in (array.wait_on, array.export_with_event):
         with pytest.raises(TypeError):

@@ -24,7 +24,7 @@ def imported(case: Case) -> DeviceArray | None:
 
 
 @each(corpus.ARRAY)
-def test_the_rule_of_a_case_is_found(case: Case) -> None:
+def test_check_corpus_case_finds_rule(case: Case) -> None:
     array = imported(case)
     if array is None:
         assert not case.accepted
@@ -36,7 +36,7 @@ def test_the_rule_of_a_case_is_found(case: Case) -> None:
     assert {finding.rule for finding in array.check()} <= rules
 
 
-def test_a_finding_says_where_and_what() -> None:
+def test_check_finding_has_path_and_message() -> None:
     source = Produced(format="g")
     source.array.n_buffers = 1
     array = Array.from_arrow(source)
@@ -49,7 +49,7 @@ def test_a_finding_says_where_and_what() -> None:
     assert array.check("data") == [finding]
 
 
-def test_data_is_read_on_request_alone() -> None:
+def test_check_shape_does_not_read_data() -> None:
     bits = ctypes.create_string_buffer(b"\5")
     source = Produced()
     source.array.null_count, source.array.buffers[0] = 2, ctypes.addressof(bits)
@@ -60,7 +60,7 @@ def test_data_is_read_on_request_alone() -> None:
         array.check("all")  # type: ignore[arg-type]
 
 
-def test_a_wait_that_fails_is_an_error() -> None:
+def test_check_failed_wait_raises() -> None:
     source = ProducedOnDevice(device_type=abi.ARROW_DEVICE_EXT_DEV, sync_event=16)
     array = DeviceArray.from_arrow(source)
     assert array.check() == []

@@ -16,7 +16,7 @@ each_class = pytest.mark.parametrize("kind", CLASSES)
 
 
 @each_class
-def test_a_class_has_no_constructor(kind: Any) -> None:
+def test_classes_have_no_constructor(kind: Any) -> None:
     for call in (kind, lambda: kind.__new__(kind), lambda: kind(Produced())):
         with pytest.raises(TypeError, match=rf"^{kind.__name__}: no constructor: expected"):
             call()
@@ -25,7 +25,7 @@ def test_a_class_has_no_constructor(kind: Any) -> None:
 
 
 @each_class
-def test_a_class_has_no_subclass(kind: Any) -> None:
+def test_classes_are_final(kind: Any) -> None:
     """The functions would not return objects of the subclass."""
     with pytest.raises(TypeError, match="prohibits subclassing"):
         type("Sub", (kind,), {})
@@ -33,6 +33,6 @@ def test_a_class_has_no_subclass(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
 @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_an_array_cannot_be_copied_or_pickled(kind: Any, make: Any) -> None:
+def test_arrays_cannot_be_copied_or_pickled(kind: Any, make: Any) -> None:
     with pytest.raises(TypeError, match=f"cannot pickle '{kind.__name__}' object"):
         make(kind.from_arrow(Produced()))

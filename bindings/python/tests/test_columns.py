@@ -27,7 +27,7 @@ def changed(array: Any, **fields: int) -> Given:
 
 
 @each_kind
-def test_columns(kind: Any) -> None:
+def test_column_by_index_and_name(kind: Any) -> None:
     array = kind.from_arrow(BATCH)
     for index, name in enumerate(BATCH.schema.names):
         for which in (index, name, index - len(BATCH.schema.names), numpy.int8(index)):
@@ -41,7 +41,7 @@ def test_columns(kind: Any) -> None:
         array.column("x")
 
 
-def test_a_column_begins_at_the_offset_of_its_parent() -> None:
+def test_column_starts_at_parent_offset() -> None:
     whole = pyarrow.StructArray.from_arrays(
         [pyarrow.array([1, None, 3, 4]), pyarrow.array(["a", "b", "c", "d"])], ["n", "t"]
     )
@@ -52,7 +52,7 @@ def test_a_column_begins_at_the_offset_of_its_parent() -> None:
     assert array.column("n").null_count == -1
 
 
-def test_a_child_that_is_too_short_is_an_error() -> None:
+def test_column_rejects_short_child() -> None:
     capsules = pyarrow.array([{"n": 1}, {"n": 2}]).__arrow_c_array__()
     struct_in(ArrowArray, capsules[1]).children[0].contents.length = 1
     array = Array.from_arrow(Given(array=capsules))
@@ -61,13 +61,13 @@ def test_a_child_that_is_too_short_is_an_error() -> None:
 
 
 @each_kind
-def test_a_whole_column_keeps_its_count_of_nulls(kind: Any) -> None:
+def test_whole_column_keeps_null_count(kind: Any) -> None:
     column = kind.from_arrow(STRUCT).column("n")
     assert (len(column), column.offset, column.null_count) == (4, 0, 1)
 
 
 @each_kind
-def test_a_part_of_a_column_has_no_count_of_nulls(kind: Any) -> None:
+def test_partial_column_has_unknown_null_count(kind: Any) -> None:
     for part, offset, length in ((STRUCT[1:], 1, 3), (STRUCT[:3], 0, 3)):
         column = kind.from_arrow(part).column("n")
         assert (len(column), column.offset, column.null_count) == (length, offset, -1)
@@ -77,7 +77,7 @@ def test_a_part_of_a_column_has_no_count_of_nulls(kind: Any) -> None:
 
 @each_kind
 @pytest.mark.parametrize("length", [0, 2])
-def test_a_child_that_is_too_short_for_the_offset(kind: Any, length: int) -> None:
+def test_column_rejects_child_too_short_for_offset(kind: Any, length: int) -> None:
     array = kind.from_arrow(changed(STRUCT[1:3], length=length))
     text = f"child 0: too short for its parent: expected at least 2 values from 1, got {length}"
     with pytest.raises(Error, match=text):
@@ -85,13 +85,13 @@ def test_a_child_that_is_too_short_for_the_offset(kind: Any, length: int) -> Non
 
 
 @each_kind
-def test_a_child_that_is_just_long_enough(kind: Any) -> None:
+def test_column_accepts_child_of_minimum_length(kind: Any) -> None:
     assert len(kind.from_arrow(changed(STRUCT[1:3], length=3)).column(0)) == 2
 
 
 @each_kind
 @pytest.mark.parametrize("fields", [{"offset": -1}, {"length": -1}])
-def test_a_parent_with_a_negative_field(kind: Any, fields: dict[str, int]) -> None:
+def test_column_rejects_negative_parent_field(kind: Any, fields: dict[str, int]) -> None:
     capsules = STRUCT.__arrow_c_array__()
     for name, value in fields.items():
         setattr(struct_in(ArrowArray, capsules[1]), name, value)
@@ -100,13 +100,13 @@ def test_a_parent_with_a_negative_field(kind: Any, fields: dict[str, int]) -> No
 
 
 @each_kind
-def test_column_child_offset_overflows_is_an_error(kind: Any) -> None:
+def test_column_child_offset_overflow_raises(kind: Any) -> None:
     array = kind.from_arrow(changed(STRUCT[1:3], offset=2**63 - 1))
     with pytest.raises(Error, match="too short for its parent"):
         array.column(0)
 
 
-def test_a_column_of_a_list_begins_at_its_own_offset() -> None:
+def test_list_column_ignores_parent_offset() -> None:
     """Only structs and sparse unions have children of the parent's length."""
     lists = pyarrow.array([[1], [2, 3]])[1:]
     values = Array.from_arrow(lists).column(0)
@@ -114,14 +114,14 @@ def test_a_column_of_a_list_begins_at_its_own_offset() -> None:
 
 
 @each_kind
-def test_the_offsets_of_child_and_parent_are_added(kind: Any) -> None:
+def test_column_adds_offsets_of_child_and_parent(kind: Any) -> None:
     array = kind.from_arrow(changed(STRUCT[1:3], offset=1, length=3))
     column = array.column("n")
     assert (column.offset, len(column)) == (2, 2)
     assert pyarrow.array(column).to_pylist() == [3, 4]
 
 
-def test_a_column_may_be_written_to_as_its_parent() -> None:
+def test_column_of_writable_parent_is_writable() -> None:
     values = numpy.zeros((2, 3))
     column = from_dlpack(values).column(0)
     column.to_numpy(writable=True)[4] = 7

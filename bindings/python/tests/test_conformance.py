@@ -19,7 +19,7 @@ UNSUPPORTED = {"producer-traces": 17, "consumer-traces": 9}
 
 @pytest.mark.parametrize("group", subjects.groups())
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_group(subject: Subject, group: str) -> None:
+def test_subject_passes_group(subject: Subject, group: str) -> None:
     results = subjects.play(subject, group)
     assert [text for verdict, text in results if verdict == "wrong"] == []
     counts = Counter(verdict for verdict, _ in results)

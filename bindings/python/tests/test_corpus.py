@@ -37,7 +37,7 @@ def _plain(values: Any) -> Any:
 
 
 @each(corpus.ARRAY)
-def test_array_has_its_values_in_pyarrow(case: Case) -> None:
+def test_array_has_expected_values_in_pyarrow(case: Case) -> None:
     reason = case.exception("pyarrow")
     if not case.accepted:
         return  # owners pass unread data on; pyarrow aborts on some cases
@@ -64,7 +64,7 @@ class _Tensor:
 
 
 @each(corpus.TENSOR, corpus.LEGACY_TENSOR)
-def test_tensor_has_its_values(case: Case) -> None:
+def test_tensor_has_expected_values(case: Case) -> None:
     tensor = _Tensor(case)
     if not case.accepted:
         with pytest.raises(TypeError):

@@ -22,11 +22,11 @@ def broken(vector: Vector) -> list[str]:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
-def test_vector(vector: Vector) -> None:
+def test_check_vector_finds_expected_violations(vector: Vector) -> None:
     assert broken(vector) == vector.breaks
 
 
-def test_vectors_are_many_and_of_every_version() -> None:
+def test_vectors_cover_every_version() -> None:
     names = [vector.name for vector in VECTORS]
     assert len(names) == len(set(names)) >= 60
     dictionaries = [v.interface for v in VECTORS if isinstance(v.interface, dict)]
@@ -39,13 +39,13 @@ def published() -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in YAML(typ="safe").load(text)["checks"]}
 
 
-def test_every_rule_is_broken_by_a_vector_and_no_other() -> None:
+def test_vectors_break_every_rule() -> None:
     """The rules are independent: if one were missing, the vectors that break it would fail."""
     found = {line.split()[0] for vector in VECTORS for line in broken(vector)}
     assert found == set(published())
 
 
-def test_hints_and_severities_are_those_of_the_specification() -> None:
+def test_hints_and_severities_match_specification() -> None:
     specified = published()
     for vector in VECTORS:
         for violation in check_cuda_array_interface(vector.interface):
@@ -54,7 +54,7 @@ def test_hints_and_severities_are_those_of_the_specification() -> None:
             assert violation.key.rpartition("mask.")[2] in (check.get("key") or "", "mask")
 
 
-def test_a_violation_reads_as_a_sentence() -> None:
+def test_violation_str_is_sentence() -> None:
     interface = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3, "stream": 0}
     assert check_cuda_array_interface(interface) == [
         Violation(

@@ -164,19 +164,19 @@ HOSTILE: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("value", HOSTILE)
 @pytest.mark.parametrize("key", KEYS)
-def test_hostile_value(key: str, value: str) -> None:
+def test_check_hostile_value(key: str, value: str) -> None:
     found = check(good(**{key: HOSTILE[value]()}))
     assert found and {violation.key.partition(".")[0] for violation in found} <= {key, "data"}
     rules(good(**{key: HOSTILE[value]()}))
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_hostile_dictionary(value: str) -> None:
+def test_check_hostile_dictionary(value: str) -> None:
     assert rules(HOSTILE[value]()) in (["dictionary"], ["required-keys"])
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_hostile_field(value: str) -> None:
+def test_check_hostile_field(value: str) -> None:
     hostile = HOSTILE[value]()
     for field in (hostile, ("x", hostile), ("x", "<f4", hostile), ("x", "<f4", (hostile,))):
         assert rules(good(descr=[field])) in (["descr-list"], ["descr-size"])
@@ -186,7 +186,7 @@ def test_hostile_field(value: str) -> None:
         assert rules(good(descr=[field])) == wrong
 
 
-def test_subclasses_are_taken_for_what_they_hold() -> None:
+def test_check_reads_base_values_of_subclasses() -> None:
     interface = FuriousDict(
         good(
             shape=FuriousTuple((FuriousInt(3),)),
@@ -200,22 +200,22 @@ def test_subclasses_are_taken_for_what_they_hold() -> None:
     assert rules(interface) == ["stream-zero"]
 
 
-def test_keys_are_not_compared() -> None:
+def test_check_does_not_compare_keys() -> None:
     assert rules({SameHash(name): 1 for name in KEYS}) == ["required-keys"]
     assert rules({**good(), Text("stream"): 0}) == ["stream-zero"]
 
 
-def test_index_is_asked_for_the_number() -> None:
+def test_check_calls_index() -> None:
     assert rules(good(shape=(Index(lambda: 3),), stream=Index(lambda: 7))) == []
     assert rules(good(stream=Index(lambda: 0))) == ["stream-zero"]
 
 
-def test_masks_come_to_an_end() -> None:
+def test_check_stops_at_nested_masks() -> None:
     assert rules(good(mask=Masked())) == ["mask-nesting"]
     assert Masked.asked == 4
 
 
-def test_a_mask_that_raises() -> None:
+def test_check_raising_mask_is_violation() -> None:
     class Raising:
         @property
         def __cuda_array_interface__(self) -> dict[str, object]:
@@ -225,7 +225,7 @@ def test_a_mask_that_raises() -> None:
     assert rules(good(mask=Raising())) == ["mask-object"]
 
 
-def test_fields_come_to_an_end() -> None:
+def test_check_stops_at_recursive_fields() -> None:
     loop: list[object] = []
     loop.append(("x", loop))
     assert rules(good(descr=loop)) == ["descr-list"]
@@ -241,7 +241,7 @@ def test_fields_come_to_an_end() -> None:
         deep = deep.pop()[1] if type(deep[0][1]) is list else []  # type: ignore[index]
 
 
-def test_bounds_of_fields() -> None:
+def test_check_limits_field_count_and_depth() -> None:
     for count, broken in ((4096, []), (4097, ["descr-list"])):
         assert rules(good(typestr="|V0", descr=[("x", "|V0")] * count)) == broken
     nested: list[object] = [("x", "<f4")]
@@ -251,7 +251,7 @@ def test_bounds_of_fields() -> None:
     assert rules(good(descr=[("x", nested)])) == ["descr-list"]
 
 
-def test_long_shapes_are_cut_short() -> None:
+def test_check_long_shapes() -> None:
     class Mask:
         __cuda_array_interface__ = good(shape=(3,) * 1000)
 
@@ -260,7 +260,7 @@ def test_long_shapes_are_cut_short() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_is_no_exception_is_passed_on(error: type[BaseException]) -> None:
+def test_check_passes_on_base_exceptions(error: type[BaseException]) -> None:
     def interrupt() -> int:
         raise error
 

@@ -62,7 +62,7 @@ def dictionary(chance: random.Random, masks: int = 2) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_extension_finds_what_the_model_finds(seed: int) -> None:
+def test_extension_agrees_with_model(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(200):
         said = dictionary(chance)

@@ -57,12 +57,12 @@ def arrays(dtype: Any) -> list[np.ndarray[Any, Any]]:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_what_numpy_says_is_right(dtype: Any) -> None:
+def test_check_accepts_numpy_interface(dtype: Any) -> None:
     for array in arrays(dtype):
         assert check(interface_of(array)) == [], (array.shape, array.strides)
 
 
-def test_numpy_s_address_of_no_elements_is_found() -> None:
+def test_check_reports_numpy_address_of_empty_array() -> None:
     interface = dict(np.zeros(0).__array_interface__)
     assert [v.rule for v in check(interface)] == ["cuda-array-interface.data-zero-size"]
 
@@ -77,14 +77,14 @@ def broken_by(typestr: str, bytes_: int | None = None) -> set[str]:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_type_strings_are_read_as_numpy_reads_them(dtype: Any) -> None:
+def test_check_reads_item_sizes_like_numpy(dtype: Any) -> None:
     dtype = np.dtype(dtype)
     assert broken_by(dtype.str, dtype.itemsize) <= {"data-pointer"}
     assert "descr-size" in broken_by(dtype.str, dtype.itemsize + 1)
 
 
 @pytest.mark.parametrize("kind", "biufcmMSUV")
-def test_numpy_knows_the_sizes_of_a_kind_and_no_others(kind: str) -> None:
+def test_check_accepts_same_kind_sizes_as_numpy(kind: str) -> None:
     for size in range(1, 40):
         text = f"<{kind}{size}"
         broken = broken_by(text)
@@ -100,21 +100,21 @@ def test_numpy_knows_the_sizes_of_a_kind_and_no_others(kind: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [u for u in "YMWDhms"] + ["ms", "us", "ns", "ps", "fs", "as"])
-def test_numpy_knows_the_units(unit: str) -> None:
+def test_check_accepts_numpy_units(unit: str) -> None:
     for text in (f"<M8[{unit}]", f"<m8[7{unit}]"):
         assert text == np.dtype(text).str
         assert broken_by(text, 8) == set()
 
 
 @pytest.mark.parametrize("text", LENIENT)
-def test_numpy_reads_more_than_it_writes(text: str) -> None:
+def test_check_rejects_typestr_that_numpy_only_reads(text: str) -> None:
     assert broken_by(text) == {"typestr-grammar"}
     written = np.dtype(text).str
     assert written != text
     assert "typestr-grammar" not in broken_by(written)
 
 
-def test_integers_of_numpy_are_integers() -> None:
+def test_check_accepts_numpy_integers() -> None:
     interface = interface_of(np.zeros((2, 3)))
     interface["shape"] = (np.int64(2), np.array(3))
     interface["strides"] = (np.uint8(24), np.int32(8))
@@ -129,7 +129,7 @@ def test_integers_of_numpy_are_integers() -> None:
     assert [v.rule for v in check(interface)] == ["cuda-array-interface.stream-integer"]
 
 
-def test_data_numpy_bool_is_accepted() -> None:
+def test_check_accepts_numpy_bool() -> None:
     interface = interface_of(np.zeros((2, 3)))
     interface.update(data=(4096, np.bool_(False)))
     assert check(interface) == []
@@ -138,7 +138,7 @@ def test_data_numpy_bool_is_accepted() -> None:
     assert "(4096, a value of type 'numpy.int8')" in str(check(interface)[0])
 
 
-def test_stream_of_more_than_64_bits_is_named() -> None:
+def test_check_reports_stream_above_64_bits() -> None:
     interface = interface_of(np.zeros((2, 3)))
     for number in (2**64, -1, -(2**63) - 1):
         interface["stream"] = number

@@ -102,7 +102,7 @@ def test_rule_cai_data_device_accessible(gpu: Gpu) -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(gpu: Gpu, changes: dict[str, object]) -> None:
+def test_import_rejects_invalid_interface(gpu: Gpu, changes: dict[str, object]) -> None:
     peer = Peer(gpu, **changes)
     before = sys.getrefcount(peer)
     with pytest.raises(TypeError):
@@ -112,17 +112,17 @@ def test_what_is_refused(gpu: Gpu, changes: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("key", ["stream", "version"])
-def test_numbers_that_would_be_cut_are_refused(gpu: Gpu, key: str) -> None:
+def test_import_rejects_numbers_above_int64(gpu: Gpu, key: str) -> None:
     with pytest.raises(TypeError, match=r"number too large: expected at most 2\*\*63 - 1"):
         from_cuda_array_interface(Peer(gpu, **{key: 2**64 - 1}))
 
 
-def test_an_object_without_the_interface() -> None:
+def test_import_rejects_object_without_interface() -> None:
     with pytest.raises(TypeError, match="has no __cuda_array_interface__"):
         from_cuda_array_interface(object())
 
 
-def test_kinds_of_memory(gpu: Gpu) -> None:
+def test_import_detects_pinned_and_managed_memory(gpu: Gpu) -> None:
     pinned = from_cuda_array_interface(Peer(gpu, data=(gpu.pinned, True)))
     assert (pinned.device_type, pinned.device_id) == (PINNED, 0)
     assert hasattr(pinned, "__cuda_array_interface__")
@@ -151,7 +151,7 @@ def test_rule_cai_lifetime_owner_kept(gpu: Gpu) -> None:
     assert sys.getrefcount(owner) == before[1]
 
 
-def test_a_mask_is_kept(gpu: Gpu) -> None:
+def test_import_keeps_mask(gpu: Gpu) -> None:
     mask, owner = Peer(gpu, typestr="<t1", data=(gpu.memory + 32, True)), object()
     before = sys.getrefcount(mask)
     array = from_cuda_array_interface(Peer(gpu, mask=mask).interface, owner)
@@ -208,7 +208,7 @@ def test_rule_cai_stream_none_needs_no_sync(gpu: Gpu) -> None:
     assert standin.calls("cuEventRecord") == before
 
 
-def test_an_error_of_the_driver_has_an_errno(gpu: Gpu) -> None:
+def test_import_driver_error_is_package_error(gpu: Gpu) -> None:
     standin.set_fault("cuEventRecord:1:CUDA_ERROR_LAUNCH_FAILED")
     peer = Peer(gpu, stream=gpu.stream().number)
     with pytest.raises(fletching.Error, match="cuEventRecord"):
@@ -218,7 +218,7 @@ def test_an_error_of_the_driver_has_an_errno(gpu: Gpu) -> None:
 # --- Export --------------------------------------------------------------------------------------
 
 
-def test_the_attribute_is_where_the_interface_is(gpu: Gpu) -> None:
+def test_attribute_exists_for_cuda_memory_only(gpu: Gpu) -> None:
     assert not hasattr(Array.from_arrow(Produced()), "__cuda_array_interface__")
     assert not hasattr(DeviceArray.from_arrow(Produced()), "__cuda_array_interface__")
     bits = ProducedOnDevice(format="b", device_type=CUDA, device_id=0)
@@ -226,7 +226,7 @@ def test_the_attribute_is_where_the_interface_is(gpu: Gpu) -> None:
     assert hasattr(DeviceArray.from_arrow(produced(gpu)), "__cuda_array_interface__")
 
 
-def test_what_the_dictionary_says(gpu: Gpu) -> None:
+def test_export_describes_array(gpu: Gpu) -> None:
     found = dictionary_of(DeviceArray.from_arrow(produced(gpu)))
     assert found == {
         "shape": (3,),
@@ -238,7 +238,7 @@ def test_what_the_dictionary_says(gpu: Gpu) -> None:
     }
 
 
-def test_the_object_keeps_the_memory(gpu: Gpu) -> None:
+def test_exported_object_keeps_memory(gpu: Gpu) -> None:
     source = produced(gpu)
     array = DeviceArray.from_arrow(source)
     again = from_cuda_array_interface(array)
@@ -262,7 +262,7 @@ def test_rule_cai_stream_covers_all_work(gpu: Gpu) -> None:
     mine.synchronize()
 
 
-def test_a_failure_of_the_driver_is_not_a_missing_attribute(gpu: Gpu) -> None:
+def test_export_driver_failure_is_not_attribute_error(gpu: Gpu) -> None:
     array = DeviceArray.from_arrow(produced(gpu)).export_with_event(gpu.stream())
     standin.set_fault("cuStreamWaitEvent:1:CUDA_ERROR_LAUNCH_FAILED")
     with pytest.raises(fletching.Error, match="cuStreamWaitEvent"):
@@ -314,7 +314,7 @@ def test_export_with_event_after_own_work_waits_for_first_event(gpu: Gpu) -> Non
     assert work.is_idle()
 
 
-def test_writable_memory_goes_to_an_older_consumer(gpu: Gpu) -> None:
+def test_writable_memory_is_exported_to_older_consumer(gpu: Gpu) -> None:
     """The struct from before DLPack 1.0 cannot mark memory as read-only."""
     writable = from_cuda_array_interface(Peer(gpu))
     assert name_of(writable.__dlpack__()) == b"dltensor"

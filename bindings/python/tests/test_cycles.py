@@ -46,7 +46,7 @@ class Reader:
 
 @each_kind
 @pytest.mark.parametrize("read", [0, 1, 2, 3])
-def test_a_stream_of_its_owner_is_collected(kind: Any, read: int) -> None:
+def test_cycle_of_stream_and_owner_is_collected(kind: Any, read: int) -> None:
     reader = Reader(kind)
     found, is_closed, sources = weakref.ref(reader), reader.is_closed, reader.sources
     for _ in range(read):
@@ -60,7 +60,7 @@ def test_a_stream_of_its_owner_is_collected(kind: Any, read: int) -> None:
 
 @each_kind
 @pytest.mark.parametrize("read", [0, 1])
-def test_an_export_keeps_the_iterator(kind: Any, read: int) -> None:
+def test_export_keeps_iterator(kind: Any, read: int) -> None:
     reader = Reader(kind)
     for _ in range(read):
         next(reader.stream)
@@ -75,7 +75,7 @@ def test_an_export_keeps_the_iterator(kind: Any, read: int) -> None:
 
 
 @each_kind
-def test_a_closed_stream_has_no_iterator(kind: Any) -> None:
+def test_closed_stream_drops_iterator(kind: Any) -> None:
     reader = Reader(kind)
     reader.stream.close()
     found = weakref.ref(reader)
@@ -84,7 +84,7 @@ def test_a_closed_stream_has_no_iterator(kind: Any) -> None:
 
 
 @each_kind
-def test_a_stream_that_is_being_read_is_not_collected(kind: Any) -> None:
+def test_stream_in_use_is_not_collected(kind: Any) -> None:
     """Read by this thread, whose producer runs the collector, and by another thread."""
     inside, go = threading.Event(), threading.Event()
 
@@ -135,7 +135,7 @@ each_builder = pytest.mark.parametrize("build", [array_of_buffer, array_of_buffe
 
 
 @each_builder
-def test_owner_that_keeps_its_array_is_collected(build: Any) -> None:
+def test_cycle_of_array_and_owner_is_collected(build: Any) -> None:
     owner = Owner(b"abc")
     owner.array = build(owner)
     found = weakref.ref(owner)
@@ -146,7 +146,7 @@ def test_owner_that_keeps_its_array_is_collected(build: Any) -> None:
     assert found() is None
 
 
-def test_owner_of_interface_that_keeps_its_array_is_collected() -> None:
+def test_cycle_of_cuda_array_and_owner_is_collected() -> None:
     owner = Owner(b"abc")
     interface = {"shape": (0,), "typestr": "|u1", "data": (0, False), "version": 3}
     owner.array = from_cuda_array_interface(interface, owner=owner)
@@ -166,7 +166,7 @@ def test_owner_of_interface_that_keeps_its_array_is_collected() -> None:
         lambda array: array.to_numpy(),
     ],
 )
-def test_owner_in_use_by_an_export_is_kept(build: Any, export: Any) -> None:
+def test_owner_in_use_by_export_is_kept(build: Any, export: Any) -> None:
     """As the README says, the export may outlive the array."""
     owner = Owner(b"abc")
     owner.array = build(owner)
@@ -180,7 +180,7 @@ def test_owner_in_use_by_an_export_is_kept(build: Any, export: Any) -> None:
     assert found() is None
 
 
-def test_module_level_array_of_its_own_class_does_not_leak() -> None:
+def test_module_level_array_of_local_class_does_not_leak() -> None:
     """Its methods refer to the module, which contains the array."""
     done = run(
         """
@@ -206,7 +206,7 @@ def test_module_level_array_of_its_own_class_does_not_leak() -> None:
         "abi.implement(struct, Methods())",
     ],
 )
-def test_module_level_array_beside_a_callback_is_no_reported_leak(keep: str) -> None:
+def test_module_level_array_with_callback_reports_no_leak(keep: str) -> None:
     """A callback lives as long as the process, and its function refers to the module."""
     done = run(
         f"""

@@ -10,26 +10,26 @@ from fletching import abi
 from fletching.abi import DEVICES, DeviceType, EventPointer, find_device
 
 
-def test_known_types_print_their_name() -> None:
+def test_known_types_print_name() -> None:
     assert str(DeviceType.CUDA_HOST) == "cuda_host"
     assert repr(DeviceType.MAIA) == "maia"
     assert f"{DeviceType.TRN} {DeviceType.TRN:d}" == "trn 18"
 
 
-def test_unknown_types_print_their_number() -> None:
+def test_unknown_types_print_number() -> None:
     assert str(DeviceType(9999)) == "unknown(9999)"
     assert repr(DeviceType(-1)) == "unknown(-1)"
     assert str(DeviceType(6)) == "unknown(6)"
 
 
-def test_reserved_numbers_print_their_name() -> None:
+def test_reserved_numbers_print_name() -> None:
     assert str(DeviceType(20)) == "unreleased(tpu_host, 20)"
     assert find_device(20) is None
     assert str(abi.DataTypeCode(18)) == "unreleased(bcomplex, 18)"
 
 
 @pytest.mark.parametrize("value", [21, 0, -1, 5, 2**31 - 1, -(2**31)])
-def test_unknown_types_survive_a_field(value: int) -> None:
+def test_unknown_types_pass_through_field(value: int) -> None:
     array, stream = abi.ArrowDeviceArray(), abi.ArrowDeviceArrayStream()
     array.device_type = DeviceType(value)
     stream.device_type = array.device_type
@@ -37,7 +37,7 @@ def test_unknown_types_survive_a_field(value: int) -> None:
 
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**64 + 1])
-def test_what_the_field_would_cut_is_refused(value: int) -> None:
+def test_rejects_type_out_of_range(value: int) -> None:
     with pytest.raises(
         ValueError, match=f"DeviceType: out of range: expected an int32, got {value}"
     ):
@@ -50,7 +50,7 @@ def test_types_are_numbers() -> None:
     assert type(pickle.loads(pickle.dumps(DeviceType.CUDA))) is DeviceType
 
 
-def test_every_device_is_found_by_its_number() -> None:
+def test_find_device_finds_every_device() -> None:
     assert [device.type for device in DEVICES] == sorted({device.type for device in DEVICES})
     for device in DEVICES:
         assert find_device(int(device.type)) is device
@@ -60,7 +60,7 @@ def test_every_device_is_found_by_its_number() -> None:
     assert find_device(9999) is None
 
 
-def test_events() -> None:
+def test_find_device_describes_events() -> None:
     cuda = find_device(DeviceType.CUDA)
     assert cuda is not None
     assert (cuda.event_pointer, cuda.event_type) == (EventPointer.ADDRESS_OF_HANDLE, "cudaEvent_t*")

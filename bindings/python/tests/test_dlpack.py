@@ -24,7 +24,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @each_kind
-def test_the_second_tensor_is_as_the_first(kind: Any) -> None:
+def test_second_tensor_equals_first(kind: Any) -> None:
     """The second tensor is created from the cached one."""
     produced = Produced()
     array = kind.from_arrow(produced)
@@ -57,7 +57,7 @@ def test_the_second_tensor_is_as_the_first(kind: Any) -> None:
         ({"max_version": (1, 0), "copy": True}, b"dltensor_versioned"),
     ],
 )
-def test_other_demands_on_a_described_tensor(kind: Any, keywords: Any, name: bytes) -> None:
+def test_export_after_cached_tensor_uses_keywords(kind: Any, keywords: Any, name: bytes) -> None:
     array = kind.from_arrow(Produced())
     array.__dlpack__(max_version=(1, 0))
     capsule = array.__dlpack__(**keywords)
@@ -78,7 +78,7 @@ VERSIONS: list[Any] = [1, "10", (1,), (1, 0, 0), (1, "0"), (1, -1), (1 << 70, 0)
         {"max_version": (1, 0), "stream": "1"},
     ],
 )
-def test_wrong_arguments_before_and_after(kind: Any, keywords: Any) -> None:
+def test_export_rejects_wrong_arguments_with_and_without_cache(kind: Any, keywords: Any) -> None:
     array = kind.from_arrow(Produced())
     with pytest.raises(TypeError):
         array.__dlpack__(**keywords)
@@ -88,13 +88,13 @@ def test_wrong_arguments_before_and_after(kind: Any, keywords: Any) -> None:
 
 
 @each_kind
-def test_the_method_of_another_object(kind: Any) -> None:
+def test_export_rejects_other_object(kind: Any) -> None:
     with pytest.raises(TypeError, match="doesn't apply to a 'int' object"):
         kind.__dlpack__(1, max_version=(1, 0))
 
 
 @each_kind
-def test_lists_of_a_fixed_size_are_dimensions(kind: Any) -> None:
+def test_fixed_size_lists_become_dimensions(kind: Any) -> None:
     values = numpy.arange(6, dtype="f4").reshape(2, 3)
     array = kind.from_arrow(pyarrow.FixedSizeListArray.from_arrays(values.ravel(), 3))
     assert numpy.from_dlpack(array).tolist() == values.tolist()
@@ -102,7 +102,7 @@ def test_lists_of_a_fixed_size_are_dimensions(kind: Any) -> None:
 
 
 @each_kind
-def test_a_stream_on_the_cpu_is_refused(kind: Any) -> None:
+def test_export_rejects_stream_on_cpu(kind: Any) -> None:
     array = kind.from_arrow(Produced())
     for stream in (1, 0, -1):
         with pytest.raises(BufferError, match="None, because the device has no streams"):
@@ -111,7 +111,7 @@ def test_a_stream_on_the_cpu_is_refused(kind: Any) -> None:
         array.__dlpack__(1)
 
 
-def test_an_event_without_a_way_to_wait_is_an_error() -> None:
+def test_export_without_runtime_for_event_raises() -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=12, device_id=0, sync_event=64))
     with pytest.raises(BufferError, match="ext_dev"):
         array.__dlpack__(max_version=(1, 0))
@@ -120,7 +120,7 @@ def test_an_event_without_a_way_to_wait_is_an_error() -> None:
 # --- Import --------------------------------------------------------------------------------------
 
 
-def test_other_producers() -> None:
+def test_from_dlpack_accepts_other_producers() -> None:
     values = numpy.arange(3, dtype="i8")
     assert pyarrow.array(from_dlpack(tvm_ffi.from_dlpack(values))).to_pylist() == [0, 1, 2]
     assert pyarrow.array(from_dlpack(pyarrow.array([1, 2]))).to_pylist() == [1, 2]
@@ -130,7 +130,7 @@ def test_other_producers() -> None:
     assert numpy.from_dlpack(back).tolist() == [0, 1, 2]
 
 
-def test_matrices() -> None:
+def test_from_dlpack_matrix() -> None:
     values = numpy.arange(6, dtype="f4").reshape(2, 3)
     array = from_dlpack(values)
     assert len(array) == 2
@@ -139,12 +139,12 @@ def test_matrices() -> None:
 
 
 @pytest.mark.parametrize("result", [5, None])
-def test_what_is_not_a_capsule(result: object) -> None:
+def test_from_dlpack_rejects_wrong_capsule(result: object) -> None:
     with pytest.raises(TypeError, match="expected a capsule dltensor_versioned"):
         from_dlpack(TensorProducer(result))
 
 
-def test_keywords_of_the_consumer() -> None:
+def test_from_dlpack_passes_keywords() -> None:
     def ask(**keywords: Any) -> dict[str, Any]:
         given = TensorProducer(Array.from_arrow(Produced()).__dlpack__(max_version=(1, 0)))
         from_dlpack(given, **keywords)
@@ -155,7 +155,7 @@ def test_keywords_of_the_consumer() -> None:
     assert ask(device=(1, 0)) == {"max_version": (1, 3), "dl_device": (1, 0)}
 
 
-def test_from_dlpack_negative_number_of_dimensions_is_buffer_error() -> None:
+def test_from_dlpack_rejects_negative_ndim() -> None:
     capsule = Array.from_arrow(Produced()).__dlpack__(max_version=(1, 0))
     tensor_in(capsule).dl_tensor.ndim = -1
     with pytest.raises(BufferError, match="ndim"):
@@ -169,7 +169,7 @@ def test_from_dlpack_device_differs_from_tensor_names_both() -> None:
             from_dlpack(TensorProducer(capsule, (2, 0)))
 
 
-def test_from_dlpack_without_driver_is_error_of_package() -> None:
+def test_from_dlpack_without_driver_raises_package_error() -> None:
     """In a process that does not find libcuda."""
     done = run(
         """

@@ -112,7 +112,7 @@ def test_rule_dlpack_exchange_import_takes_ownership(kind: Any) -> None:
     assert produced.releases.count("array") == 1
 
 
-def test_a_refused_tensor_is_deleted_once() -> None:
+def test_rejected_tensor_is_deleted_once() -> None:
     produced = Produced()
     tensor = export(Array.from_arrow(produced))
     tensor.dl_tensor.dtype.bits = 7
@@ -156,7 +156,7 @@ def allocate(**fields: Any) -> tuple[int, Any, list[tuple[bytes, bytes]]]:
     return call(prototype, ctypes.byref(out), None, on_error), out, errors
 
 
-def test_the_allocator() -> None:
+def test_allocator_allocates_tensor() -> None:
     result, out, errors = allocate(byte_offset=16)
     assert (result, errors) == (0, [])
     assert out.contents.dl_tensor.byte_offset == 0
@@ -169,7 +169,7 @@ def test_the_allocator() -> None:
     assert array.to_numpy(writable=True).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
-def test_the_allocator_of_one_value() -> None:
+def test_allocator_accepts_tensor_without_dimensions() -> None:
     """It has no dimensions and needs no shape."""
     result, out, errors = allocate(ndim=0, shape=None)
     assert (result, errors) == (0, [])
@@ -200,7 +200,7 @@ def test_rule_dlpack_exchange_set_error_on_failure(
     assert text in message
 
 
-def test_tvm_ffi_takes_our_arrays() -> None:
+def test_tvm_ffi_accepts_array() -> None:
     values = numpy.arange(3, dtype="i4")
     array = from_dlpack(values)
     echo = tvm_ffi.convert(lambda tensor: tensor)
@@ -281,7 +281,7 @@ def test_rule_dlpack_exchange_same_type() -> None:
 
 
 @pytest.mark.parametrize("keyword", [{"copy": False}, {"copy": True}, {"device": (1, 0)}], ids=str)
-def test_requests_go_to_the_method(keyword: dict[str, Any]) -> None:
+def test_keyword_uses_method(keyword: dict[str, Any]) -> None:
     kind, table = foreign(lambda: None)
     from_dlpack(kind(), **keyword)
     assert kind.asked == ["__dlpack__"]
@@ -302,7 +302,7 @@ def test_rule_dlpack_exchange_version_checked() -> None:
     assert working.asked == ["table"]
 
 
-def test_a_table_that_cannot_be_used() -> None:
+def test_unusable_table_falls_back_to_method() -> None:
     kind, table = foreign(lambda: None, name=b"another name")
     from_dlpack(kind())
     other, incomplete = foreign(lambda: None)
@@ -327,7 +327,7 @@ def test_rule_dlpack_exchange_work_stream_used() -> None:
         del array, table
 
 
-def test_the_work_stream_of_the_tensor_s_device() -> None:
+def test_import_uses_work_stream_of_tensor_device() -> None:
     with standin.gpu(), standin.active_device(1):
         source = ProducedOnDevice(device_type=2, device_id=1)
         kind, table = foreign(lambda: export(DeviceArray.from_arrow(source)))
@@ -336,7 +336,7 @@ def test_the_work_stream_of_the_tensor_s_device() -> None:
         del table
 
 
-def test_a_stream_is_for_the_method() -> None:
+def test_stream_argument_uses_method() -> None:
     """The table has no argument for a stream."""
     with standin.gpu() as gpu:
         kind, table = foreign(lambda: None)
@@ -347,7 +347,7 @@ def test_a_stream_is_for_the_method() -> None:
         del table
 
 
-def test_tensors_are_ordered_by_the_default_stream() -> None:
+def test_export_orders_default_stream() -> None:
     with standin.gpu() as gpu:
         source = ProducedOnDevice(device_type=2, device_id=0)
         array = DeviceArray.from_arrow(source).export_with_event(gpu.stream())
@@ -363,7 +363,7 @@ def test_rule_dlpack_exchange_cpu_stream_null() -> None:
     del table
 
 
-def test_our_own_arrays_go_through_the_table() -> None:
+def test_import_of_fletching_array_uses_table() -> None:
     values = numpy.arange(3)
     before = sys.getrefcount(values)
     array = from_dlpack(from_dlpack(values))

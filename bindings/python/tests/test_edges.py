@@ -17,12 +17,12 @@ from test_buffers import LATE, run
 from test_dlpack_table import our_table
 
 
-def test_characters_of_four_bytes_are_not_numbers() -> None:
+def test_from_buffer_rejects_wide_characters() -> None:
     with pytest.raises(TypeError, match=r"expected integers or floating point .* format 'w'"):
         fletching.from_buffer(array.array("u", "ab"))
 
 
-def test_what_does_not_fit_into_memory() -> None:
+def test_from_dlpack_copy_too_large_raises_memory_error() -> None:
     """The copy of a broadcast value is too large."""
     huge = numpy.broadcast_to(numpy.int8(1), (2**29, 2**29))
     with pytest.raises(MemoryError):
@@ -30,7 +30,7 @@ def test_what_does_not_fit_into_memory() -> None:
 
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_a_copy_after_an_export(kind: Any) -> None:
+def test_dlpack_copy_after_export_is_marked(kind: Any) -> None:
     exported = kind.from_arrow(Produced())
     for _ in range(2):
         same = tensor_in(exported.__dlpack__(max_version=(1, 0)))
@@ -39,14 +39,14 @@ def test_a_copy_after_an_export(kind: Any) -> None:
         assert same.flags == abi.DLPACK_FLAG_BITMASK_READ_ONLY
 
 
-def test_a_deep_type_is_cut() -> None:
+def test_type_text_of_deep_type_is_truncated() -> None:
     type_: Any = pyarrow.int8()
     for _ in range(6):
         type_ = pyarrow.list_(type_)
     assert Schema.from_arrow(type_).type == "list<list<list<list<list<...>>>>>"
 
 
-def test_a_requested_schema_of_run_ends() -> None:
+def test_export_checks_requested_run_ends() -> None:
     runs = pyarrow.run_end_encoded(pyarrow.int32(), pyarrow.int64())
     export = Array.from_arrow(pyarrow.array([1, 1, 2], pyarrow.int64())).__arrow_c_array__
     export(runs.__arrow_c_schema__())
@@ -54,7 +54,7 @@ def test_a_requested_schema_of_run_ends() -> None:
         export(pyarrow.run_end_encoded(pyarrow.int32(), pyarrow.string()).__arrow_c_schema__())
 
 
-def test_a_requested_schema_of_an_unknown_format() -> None:
+def test_export_rejects_requested_unknown_format() -> None:
     for own, requested in (("i", "?"), ("?", "i"), ("?", "?")):
         other = Produced(format=requested)
         with pytest.raises(Error, match="does not fit the data"):
@@ -62,7 +62,7 @@ def test_a_requested_schema_of_an_unknown_format() -> None:
         other.end()
 
 
-def test_a_long_text_of_a_waiter_is_cut() -> None:
+def test_long_waiter_text_is_truncated() -> None:
     class Waiter:
         def synchronize(self, event: int) -> None:
             raise ValueError("x" * 5000)
@@ -83,7 +83,7 @@ def test_a_long_text_of_a_waiter_is_cut() -> None:
         assert text[:1024] not in str(raised.value)
 
 
-def test_names_of_the_module() -> None:
+def test_module_names_match_all() -> None:
     public = {name for name in dir(fletching) if not name.startswith("__")}
     assert public == {*fletching.__all__, "abi"} - {"__version__"}
     assert dir(fletching) == sorted(dir(fletching))
@@ -91,7 +91,7 @@ def test_names_of_the_module() -> None:
     assert _core.__doc__ == "The C++ part of the package fletching: see fletching."
 
 
-def test_a_fork_while_a_foreign_thread_is_in_python() -> None:
+def test_fork_while_foreign_thread_is_in_python() -> None:
     """The child lacks that thread, so its exit must not wait for it."""
     done = run(
         LATE
@@ -125,7 +125,7 @@ def test_a_fork_while_a_foreign_thread_is_in_python() -> None:
     assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
 
 
-def test_the_first_access_to_a_name() -> None:
+def test_first_access_imports_name() -> None:
     done = run(
         """
     import fletching
@@ -140,14 +140,14 @@ def test_the_first_access_to_a_name() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
-def test_the_stream_of_the_exchange_is_the_default_one() -> None:
+def test_exchange_work_stream_is_default_stream() -> None:
     table = our_table(Array)
     out = ctypes.c_void_p(1)
     assert table.current_work_stream(2, 0, ctypes.byref(out)) == 0
     assert out.value is None
 
 
-def test_vulkan_operations_without_a_device() -> None:
+def test_vulkan_operations_reject_null_device() -> None:
     event = ctypes.c_uint64(1)
     source = ProducedOnDevice(device_type=7, sync_event=ctypes.addressof(event))
     waiting, context = DeviceArray.from_arrow(source), fletching.VulkanContext(device=0)

@@ -35,7 +35,7 @@ def run(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each != "cuda"])
-def test_an_example_prints_what_it_says(name: str) -> None:
+def test_example_prints_documented_output(name: str) -> None:
     text = ast.get_docstring(ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8")))
     promised = re.search(r"^Prints: (.*)$", text or "", re.MULTILINE)
     assert promised
@@ -43,7 +43,7 @@ def test_an_example_prints_what_it_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each != NOTEBOOK])
-def test_an_example_needs_nothing_else(name: str) -> None:
+def test_example_is_short_and_imports_known_modules(name: str) -> None:
     text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MOST_LINES
     known = {"fletching", *NAMES, *sys.stdlib_module_names}

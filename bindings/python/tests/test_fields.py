@@ -13,7 +13,7 @@ from fletching import Array, DeviceArray, Schema
 from test_arrays import BATCH
 
 
-def test_schemas() -> None:
+def test_schema_has_fields_of_struct() -> None:
     field = pyarrow.field("when", pyarrow.timestamp("us", "UTC"), False, {b"k": b"\xff"})
     schema = Schema.from_arrow(field)
     assert (schema.name, schema.format, schema.nullable, schema.flags) == (
@@ -46,12 +46,12 @@ def test_schemas() -> None:
         (pyarrow.struct({f"c{i}": pyarrow.int8() for i in range(9)}), None),
     ],
 )
-def test_types_in_words(type_: Any, text: str | None) -> None:
+def test_type_text(type_: Any, text: str | None) -> None:
     shown = Schema.from_arrow(type_).type
     assert shown == text if text else shown.endswith("c7: int8, ...>")
 
 
-def test_odd_schemas_are_shown() -> None:
+def test_unusual_schemas_have_repr() -> None:
     assert Schema.from_arrow(Produced(format="?")).type == "unknown(?)"
     assert Schema.from_arrow(Produced(format="?")).format == "?"
     produced = Produced()
@@ -67,7 +67,7 @@ def test_odd_schemas_are_shown() -> None:
 
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_fields_of_arrays(kind: Any) -> None:
+def test_array_has_fields_of_struct(kind: Any) -> None:
     array = kind.from_arrow(pyarrow.array([None, 1, None, 3], pyarrow.int16())[1:])
     assert (len(array), array.null_count, array.offset, array.n_buffers) == (3, 1, 1, 2)
     assert array.type == "int16"

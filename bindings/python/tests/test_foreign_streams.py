@@ -89,7 +89,7 @@ each_operation = pytest.mark.parametrize("operation", OPERATIONS)
 
 @each_operation
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_function_takes_every_kind_of_stream(gpu: Gpu, operation: Any, kind: str) -> None:
+def test_every_function_accepts_every_stream_kind(gpu: Gpu, operation: Any, kind: str) -> None:
     stream = gpu.stream() if operation in READY else gpu.gated()
     assert operation(gpu, KINDS[kind](stream.number))
     gpu.open()
@@ -98,16 +98,14 @@ def test_every_function_takes_every_kind_of_stream(gpu: Gpu, operation: Any, kin
 
 @each_operation
 @pytest.mark.parametrize("stream", [True, numpy.bool_(True), 1.0, "1", object()], ids=repr)
-def test_no_function_takes_what_is_not_a_stream(gpu: Gpu, operation: Any, stream: object) -> None:
+def test_functions_reject_other_objects(gpu: Gpu, operation: Any, stream: object) -> None:
     with pytest.raises(TypeError, match="stream: expected a number, or an object with"):
         operation(gpu, stream)
 
 
 @each_operation
 @pytest.mark.parametrize("number", [-2, -(2**70), 2**64 - 1, 2**64])
-def test_no_function_takes_a_number_that_is_no_handle(
-    gpu: Gpu, operation: Any, number: int
-) -> None:
+def test_functions_reject_invalid_handle(gpu: Gpu, operation: Any, number: int) -> None:
     for kind in KINDS.values():
         try:
             given = kind(number)
@@ -119,7 +117,7 @@ def test_no_function_takes_a_number_that_is_no_handle(
 
 
 @each_operation
-def test_no_stream(gpu: Gpu, operation: Any) -> None:
+def test_none_is_default_stream_or_rejected(gpu: Gpu, operation: Any) -> None:
     """None means DLPack's default stream, or no wait at the release of an import."""
     if operation in (by_wait_on, by_export_with_event, by_release_after):
         with pytest.raises(TypeError, match="stream: expected a number"):
@@ -128,7 +126,7 @@ def test_no_stream(gpu: Gpu, operation: Any) -> None:
         operation(gpu, None)
 
 
-def test_default_stream_of_an_object_is_one_in_dlpack(gpu: Gpu) -> None:
+def test_from_dlpack_passes_default_stream_object_as_one(gpu: Gpu) -> None:
     """DLPack rejects 0, which could be another default stream."""
     given = on_cuda()
     from_dlpack(given, stream=KINDS["ptr"](0))
@@ -143,20 +141,20 @@ def test_default_stream_of_an_object_is_one_in_dlpack(gpu: Gpu) -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_from_dlpack_passes_a_handle_of_64_bits() -> None:
+def test_from_dlpack_passes_64_bit_handle() -> None:
     given = on_cuda()
     with pytest.raises(Error, match="INVALID_HANDLE"):
         from_dlpack(given, stream=2**63)
     assert given.asked[0]["stream"] == 2**63
 
 
-def test_stream_of_an_object_is_not_minus_one(gpu: Gpu) -> None:
+def test_from_dlpack_rejects_stream_object_with_minus_one(gpu: Gpu) -> None:
     with pytest.raises(Error, match="stream: invalid handle"):
         from_dlpack(on_cuda(), stream=KINDS["ptr"](-1))
     assert from_dlpack(on_cuda(), stream=-1).sync_event == 0
 
 
-def test_the_protocol_is_before_other_attributes(gpu: Gpu) -> None:
+def test_cuda_stream_protocol_precedes_attributes(gpu: Gpu) -> None:
     class Both(Stream):
         ptr = handle = "not the stream"
 
@@ -165,7 +163,7 @@ def test_the_protocol_is_before_other_attributes(gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize("result", [(1, 5), 5, (0,), ("0", 5)], ids=repr)
-def test_wrong_results_of_cuda_stream(gpu: Gpu, result: object) -> None:
+def test_cuda_stream_protocol_rejects_wrong_result(gpu: Gpu, result: object) -> None:
     class Wrong:
         def __cuda_stream__(self) -> object:
             return result
@@ -175,7 +173,7 @@ def test_wrong_results_of_cuda_stream(gpu: Gpu, result: object) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_an_export_with_an_event_is_as_writable(gpu: Gpu, read_only: bool) -> None:
+def test_export_with_event_keeps_writability(gpu: Gpu, read_only: bool) -> None:
     array = from_cuda_array_interface(Peer(gpu, data=(gpu.pinned, read_only)))
     exported = array.export_with_event(gpu.stream())
     if read_only:

@@ -17,7 +17,7 @@ STREAM = """
 """
 
 
-def test_a_stream_that_another_thread_was_reading() -> None:
+def test_stream_read_by_other_thread_returns_echild() -> None:
     done = run(
         STREAM
         + """
@@ -51,7 +51,7 @@ def test_a_stream_that_another_thread_was_reading() -> None:
     assert (done.returncode, done.stdout) == (0, f"{errno.ECHILD} 1\n"), done.stderr
 
 
-def test_a_producer_that_forks() -> None:
+def test_producer_forks_child_continues_stream() -> None:
     """The child continues with the stream that its own thread was reading."""
     done = run(
         STREAM
@@ -71,7 +71,7 @@ def test_a_producer_that_forks() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "2 2\n", "")
 
 
-def test_an_async_stream_of_the_parent() -> None:
+def test_async_stream_of_parent_returns_echild() -> None:
     done = run(
         STREAM
         + """
@@ -120,7 +120,7 @@ def test_an_async_stream_of_the_parent() -> None:
     assert done.stderr == expected
 
 
-def test_handler_of_the_parent_is_not_failed_in_a_child() -> None:
+def test_parent_handler_is_not_failed_in_child() -> None:
     done = run(
         STREAM
         + """

@@ -61,14 +61,14 @@ def streams() -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("read", [next, lambda stream: stream.schema], ids=["next", "schema"])
-def test_streams_are_read_without_the_gil(read: Any) -> None:
+def test_stream_read_releases_gil(read: Any) -> None:
     for kind, source in streams():
         with pytest.raises(Error):
             read(kind.from_arrow(source))
 
 
 @pytest.mark.usefixtures("signals")
-def test_streams_are_released_without_the_gil() -> None:
+def test_stream_release_releases_gil() -> None:
     for kind, source in streams():
         stream = kind.from_arrow(source)
         del stream
@@ -80,7 +80,7 @@ def test_streams_are_released_without_the_gil() -> None:
 
 
 @pytest.mark.usefixtures("signals")
-def test_arrays_of_devices_are_released_without_the_gil() -> None:
+def test_device_array_release_releases_gil() -> None:
     for keeps in (False, True):
         source = ProducedOnDevice(device_type=2, device_id=0)
         source.array.release = abi.ArrowArrayRelease(PAUSE)
@@ -116,7 +116,7 @@ def paused() -> ProducedOnDevice:
 
 
 @pytest.mark.usefixtures("signals")
-def test_batches_of_a_stream_are_released_without_the_gil() -> None:
+def test_stream_batch_release_releases_gil() -> None:
     source = paused()
     stream = abi.ArrowDeviceArrayStream(device_type=2)
     abi.implement(stream, Paused(source))
@@ -126,7 +126,7 @@ def test_batches_of_a_stream_are_released_without_the_gil() -> None:
 
 
 @pytest.mark.usefixtures("signals")
-def test_batches_of_an_async_stream_are_released_without_the_gil() -> None:
+def test_async_batch_release_releases_gil() -> None:
     source = paused()
     schema = Schema.from_arrow(Produced())
 
@@ -150,14 +150,14 @@ def test_batches_of_an_async_stream_are_released_without_the_gil() -> None:
 
 
 @pytest.mark.usefixtures("signals")
-def test_tensors_of_devices_are_released_without_the_gil() -> None:
+def test_device_tensor_release_releases_gil() -> None:
     source = paused()
     capsule = DeviceArray.from_arrow(source).__dlpack__(max_version=(1, 0), stream=-1)
     del capsule
     abi.release(source.schema)
 
 
-def test_a_capsule_with_another_name_is_left_alone() -> None:
+def test_destructor_ignores_renamed_capsule() -> None:
     source = Produced()
     capsules = DeviceArray.from_arrow(source).__arrow_c_device_array__()
     for capsule in capsules:

@@ -38,7 +38,7 @@ SCHEMAS_REFUSED = {
 METADATA_REFUSED = {"metadata-negative-count", "metadata-negative-length"}
 
 
-def test_a_schema_that_is_its_own_dictionary() -> None:
+def test_from_arrow_rejects_cyclic_dictionary() -> None:
     source = Produced()
     source.schema.dictionary = ctypes.pointer(source.schema)
     with pytest.raises(Error, match="nested too deep: expected at most 256 levels"):
@@ -52,7 +52,7 @@ def test_a_schema_that_is_its_own_dictionary() -> None:
 
 @each(hostile.SCHEMA)
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_a_good_array_with_that_schema(case: Case, kind: Any) -> None:
+def test_import_valid_array_with_hostile_schema(case: Case, kind: Any) -> None:
     """A rejected pair is not consumed, and the array stays valid."""
     source = Produced()
     with GivenStructs("array", hostile.schema_of(case.name), source.array) as given:
@@ -68,7 +68,7 @@ def test_a_good_array_with_that_schema(case: Case, kind: Any) -> None:
 
 
 @each(hostile.SCHEMA)
-def test_that_schema_as_the_requested_one(case: Case) -> None:
+def test_export_with_hostile_requested_schema(case: Case) -> None:
     """The schema stays the consumer's."""
     exported = Array.from_arrow(Produced())
     schema = hostile.schema_of(case.name)
@@ -83,7 +83,7 @@ def test_that_schema_as_the_requested_one(case: Case) -> None:
 
 @each(hostile.SCHEMA)
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
-def test_a_stream_of_that_schema(case: Case, kind: Any) -> None:
+def test_stream_with_hostile_schema(case: Case, kind: Any) -> None:
     class Stream:
         def get_schema(self, _: object, out: Any) -> None:
             abi.move(hostile.schema_of(case.name), out.contents)
@@ -124,7 +124,7 @@ EXPECTED_LENGTH = (ValueError, OverflowError)
 
 @each(hostile.ARRAY)
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_arrays(case: Case, kind: Any) -> None:
+def test_import_hostile_array(case: Case, kind: Any) -> None:
     with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         arrays: list[Any] = []
         error = raised_by(lambda: arrays.append(kind.from_arrow(given)))
@@ -142,7 +142,7 @@ def test_arrays(case: Case, kind: Any) -> None:
 
 
 @each(hostile.ARRAY)
-def test_events(case: Case) -> None:
+def test_wait_on_hostile_event_raises(case: Case) -> None:
     """An event that cannot be waited on is an error in every operation, never skipped."""
     with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         if raised_by(lambda: DeviceArray.from_arrow(given)) is not None:
@@ -156,7 +156,7 @@ def test_events(case: Case) -> None:
 
 
 @each(hostile.ARRAY)
-def test_tensors_of_arrays(case: Case) -> None:
+def test_export_hostile_array_as_tensor(case: Case) -> None:
     """Functions that read counts and buffer addresses reject wrong ones."""
     with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         arrays: list[Any] = []

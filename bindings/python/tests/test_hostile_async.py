@@ -32,7 +32,7 @@ async def read(stream: AsyncDeviceArrayStream) -> None:
 
 @each(hostile.PRODUCER)
 @pytest.mark.parametrize("reads", [False, True])
-def test_producers_and_a_consumer_that_is_gone(case: Case, reads: bool) -> None:
+def test_hostile_producer_after_stream_close(case: Case, reads: bool) -> None:
     """The stream is closed at any state of the peer, also while another task reads; then the loop
     closes.
     """
@@ -51,7 +51,7 @@ def test_producers_and_a_consumer_that_is_gone(case: Case, reads: bool) -> None:
 
 
 @each(hostile.PRODUCER)
-def test_producers_and_a_loop_that_is_closed(case: Case) -> None:
+def test_hostile_producer_after_loop_close(case: Case) -> None:
     loop = asyncio.new_event_loop()
 
     async def run() -> AsyncDeviceArrayStream:

@@ -27,7 +27,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_second_import_has_the_same_types() -> None:
+def test_second_import_has_same_types() -> None:
     printed = run(
         """
         import sys
@@ -54,7 +54,7 @@ def test_second_import_has_the_same_types() -> None:
     assert printed == "<fletching.Array uint8, length 3> True\n22\n"
 
 
-def test_import_after_the_end_of_the_interpreter_is_refused() -> None:
+def test_import_after_interpreter_end_raises() -> None:
     printed = run(
         """
         import atexit
@@ -74,7 +74,7 @@ def test_import_after_the_end_of_the_interpreter_is_refused() -> None:
     assert printed == "fletching: the Python interpreter has ended\n"
 
 
-def test_import_in_second_interpreter_leaves_the_first_one_alone() -> None:
+def test_import_in_second_interpreter_raises_and_keeps_first() -> None:
     printed = run(
         """
         try:
@@ -96,7 +96,7 @@ def test_import_in_second_interpreter_leaves_the_first_one_alone() -> None:
     ]
 
 
-def test_extension_leaves_the_gil_of_a_free_threaded_python_on() -> None:
+def test_extension_does_not_declare_free_threading() -> None:
     """The extension's state is not safe without the GIL. No free-threaded Python is available for
     more.
     """

@@ -33,11 +33,11 @@ def altered(pattern: str, replacement: str) -> str:
     return text
 
 
-def test_the_generated_module_passes() -> None:
+def test_import_accepts_generated_module() -> None:
     import_text(SOURCE)
 
 
-def test_a_wrong_type_is_named() -> None:
+def test_import_rejects_wrong_type() -> None:
     field = r'\("device_id", ctypes.c_int64\)'
     with pytest.raises(
         ImportError, match=r"ArrowDeviceArray.device_id has offset and size \(80, 4"
@@ -45,13 +45,13 @@ def test_a_wrong_type_is_named() -> None:
         import_text(altered(field, '("device_id", ctypes.c_int32)'))
 
 
-def test_a_wrong_offset_is_named() -> None:
+def test_import_rejects_wrong_offset() -> None:
     fields = r'( +\("null_count", .*\),\n)( +\("offset", .*\),\n)'
     with pytest.raises(ImportError, match=r"ArrowArray.null_count has offset and size \(16, 8\)"):
         import_text(altered(fields, r"\2\1"))
 
 
-def test_a_wrong_size_is_named() -> None:
+def test_import_rejects_wrong_size() -> None:
     last = r'^( +\("reserved", .*\),\n)'
     with pytest.raises(ImportError, match=r"ArrowDeviceArray has size and alignment \(136, 8\)"):
         import_text(altered(last, r'\1    ("extra", ctypes.c_void_p),\n'))
@@ -60,7 +60,7 @@ def test_a_wrong_size_is_named() -> None:
 @pytest.mark.parametrize(
     ("pointer_size", "int64_offset", "column"), [(8, 8, 0), (4, 8, 1), (4, 4, 2)]
 )
-def test_the_column_is_the_interpreter_s(
+def test_import_uses_layout_class_of_interpreter(
     monkeypatch: pytest.MonkeyPatch, pointer_size: int, int64_offset: int, column: int
 ) -> None:
     class Probe(ctypes.Structure):

@@ -22,7 +22,7 @@ KINDS = [Array, DeviceArray]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
-def test_the_last_object_releases(kind: Any, order: tuple[int, ...]) -> None:
+def test_last_object_releases_array(kind: Any, order: tuple[int, ...]) -> None:
     source = Produced()
     array = kind.from_arrow(source)
     objects: list[Any] = [
@@ -41,7 +41,7 @@ def test_the_last_object_releases(kind: Any, order: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
-def test_the_last_object_of_a_stream_releases(kind: Any, order: tuple[int, ...]) -> None:
+def test_last_object_releases_stream_batch(kind: Any, order: tuple[int, ...]) -> None:
     source, schema = Produced(), Schema.from_arrow(Produced())
     batches = [source]
     if kind is ArrayStream:
@@ -75,7 +75,7 @@ def on_threads(count: int, work: Callable[[int], object]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_array_on_many_threads(kind: Any) -> None:
+def test_array_on_many_threads(kind: Any) -> None:
     batch = pyarrow.record_batch({"n": [1, 2, 3], "t": ["a", None, "c"]})
     array = kind.from_arrow(batch)
 
@@ -91,7 +91,7 @@ def test_one_array_on_many_threads(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
-def test_one_stream_on_many_threads(kind: Any) -> None:
+def test_stream_on_many_threads(kind: Any) -> None:
     """Each batch goes to exactly one thread."""
     sources = [Produced(tuple(range(i + 1))) for i in range(200)]
     schema = Schema.from_arrow(Produced())
@@ -110,7 +110,7 @@ def test_one_stream_on_many_threads(kind: Any) -> None:
     assert all(sorted(source.releases) == ["array", "schema"] for source in sources)
 
 
-def test_a_stream_is_closed_while_another_thread_reads() -> None:
+def test_close_stream_during_read_on_other_thread() -> None:
     inside, go = threading.Event(), threading.Event()
 
     def batches() -> Any:
@@ -173,7 +173,7 @@ ALIVE = """
         ),
     ],
 )
-def test_objects_at_the_end_of_the_interpreter(more: str) -> None:
+def test_objects_at_interpreter_end(more: str) -> None:
     done = run(f"{ALIVE}\n    {more}\n    print(len(batch))")
     assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
     if "late" in more:
@@ -222,7 +222,7 @@ BUSY = """
         "ArrayStream.from_batches(array.schema, [array])",
     ],
 )
-def test_daemon_thread_in_a_call_at_the_end_of_the_interpreter(call: str) -> None:
+def test_daemon_thread_in_call_at_interpreter_end(call: str) -> None:
     """Python before 3.14 ends the thread with pthread_exit, which no noexcept function survives."""
     done = run(BUSY.format(call=call))
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
@@ -232,7 +232,7 @@ def test_daemon_thread_in_a_call_at_the_end_of_the_interpreter(call: str) -> Non
     )
 
 
-def test_daemon_thread_in_a_generator_does_not_delay_the_end_of_the_interpreter() -> None:
+def test_daemon_thread_in_generator_does_not_delay_exit() -> None:
     done = run(
         """
     import threading
@@ -278,7 +278,7 @@ ASYNC = """
 """
 
 
-def test_async_streams_in_a_child_of_fork() -> None:
+def test_async_streams_in_forked_child() -> None:
     done = run(
         ASYNC
         + """
@@ -293,7 +293,7 @@ def test_async_streams_in_a_child_of_fork() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "32\n", "")
 
 
-def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
+def test_open_async_stream_at_interpreter_end() -> None:
     """Neither end is closed; the executor's thread may still try to call Python."""
     done = run(
         ASYNC
@@ -317,7 +317,7 @@ def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
     assert done.stderr in ("", leaked)
 
 
-def test_streams_that_are_over_at_the_end_of_the_interpreter() -> None:
+def test_finished_async_streams_at_interpreter_end() -> None:
     """The executor's thread has not released them yet, so the interpreter's end waits for it."""
     done = run(
         ASYNC
@@ -334,7 +334,7 @@ def test_streams_that_are_over_at_the_end_of_the_interpreter() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_end_of_the_interpreter_waits_for_a_thread_that_is_in_python() -> None:
+def test_interpreter_end_waits_for_thread_in_python() -> None:
     """It releases the GIL meanwhile, and continues when the thread has left."""
     done = run(
         """

@@ -93,7 +93,7 @@ USES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", USES)
-def test_the_memory_in_use_does_not_grow(name: str) -> None:
+def test_memory_use_does_not_grow(name: str) -> None:
     use, calls = USES[name], CALLS if name != "an async stream" else CALLS // 4
     for _ in range(calls // 2):  # fills caches
         use()

@@ -81,6 +81,6 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_each_allocation_fails_once(call: str) -> None:
+def test_every_failed_allocation_is_handled(call: str) -> None:
     done = run(PROGRAM.replace("CALL", call))
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -97,7 +97,7 @@ def raised_in_c(batches: Iterator[Any], expected: str) -> tuple[int, bool]:
 
 
 @each_odd
-def test_of_batches(error: Exception, code: int, text: str) -> None:
+def test_exception_in_batches(error: Exception, code: int, text: str) -> None:
     def batches() -> Iterator[Any]:
         raise error
         yield
@@ -109,7 +109,7 @@ def test_of_batches(error: Exception, code: int, text: str) -> None:
 
 
 @each_odd
-def test_of_a_waiter(error: Exception, code: int, text: str) -> None:
+def test_exception_in_waiter(error: Exception, code: int, text: str) -> None:
     class Failing:
         def synchronize(self, event: int) -> None:
             raise error
@@ -123,7 +123,7 @@ def test_of_a_waiter(error: Exception, code: int, text: str) -> None:
 
 
 @each_odd
-def test_of_an_async_iterable(error: Exception, code: int, text: str) -> None:
+def test_exception_in_async_iterable(error: Exception, code: int, text: str) -> None:
     async def batches() -> AsyncIterator[Any]:
         raise error
         yield
@@ -145,20 +145,20 @@ def test_of_an_async_iterable(error: Exception, code: int, text: str) -> None:
 
 
 @each_odd
-def test_of_a_callback(error: Exception, code: int, text: str) -> None:
+def test_exception_in_callback(error: Exception, code: int, text: str) -> None:
     def fail(*_: object) -> int:
         raise error
 
     assert called_by_c(ArrowArrayStreamGetNext, ArrowArrayStreamGetNext(fail)) == code
 
 
-def test_a_keyword_that_is_not_utf_8() -> None:
+def test_export_rejects_keyword_with_surrogates() -> None:
     method: Any = Array.from_arrow(BATCH).__arrow_c_device_array__
     with pytest.raises(NotImplementedError, match=r"expected None, got \\udcff"):
         method(**{"\udcff": 1})
 
 
-def test_a_type_whose_metaclass_lies() -> None:
+def test_error_names_type_despite_metaclass() -> None:
     class Lying(type):
         @property
         def __name__(cls) -> Any:  # type: ignore[override]
@@ -177,7 +177,7 @@ def test_a_type_whose_metaclass_lies() -> None:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
-def test_of_a_property(name: str, error: type[BaseException]) -> None:
+def test_exception_in_property_is_passed_on(name: str, error: type[BaseException]) -> None:
     """The error must not be read as a missing attribute."""
 
     class Raising:

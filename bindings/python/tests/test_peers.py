@@ -69,7 +69,7 @@ def with_us(library: Peer, source: Any) -> object:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_tables_both_ways(library: Peer, case: str) -> None:
+def test_tables_round_trip(library: Peer, case: str) -> None:
     if case in library.crashes:
         pytest.skip(f"{library.name} ends the process, with or without us")
     whole = pyarrow.record_batch({"values": CASES[case]})
@@ -89,7 +89,7 @@ def test_tables_both_ways(library: Peer, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["string", "nested", "dictionary", "timestamp"])
-def test_arrays_both_ways(library: Peer, case: str) -> None:
+def test_arrays_round_trip(library: Peer, case: str) -> None:
     if library.series is None:
         pytest.skip(f"{library.name} has no arrays outside of tables")
     for source in (CASES[case], CASES[case].slice(1), CASES[case].slice(0, 0)):
@@ -101,7 +101,7 @@ def test_arrays_both_ways(library: Peer, case: str) -> None:
             assert pyarrow.array(back).to_pylist() == source.to_pylist()
 
 
-def test_a_stream_of_a_column(library: Peer) -> None:
+def test_column_stream_round_trips(library: Peer) -> None:
     """Batches that are not structs."""
     if library.name not in ("pyarrow", "polars", "pandas"):
         pytest.skip(f"{library.name} has no array of more than one piece")
@@ -116,7 +116,7 @@ def test_a_stream_of_a_column(library: Peer) -> None:
 # --- Schemas -------------------------------------------------------------------------------------
 
 
-def test_schemas_both_ways(library: Peer) -> None:
+def test_schemas_round_trip(library: Peer) -> None:
     if library.schema is None:
         pytest.skip(f"{library.name} has no schemas")
     field = pyarrow.field("n", pyarrow.int32(), nullable=False, metadata={"c": "d"})
@@ -132,7 +132,7 @@ def test_schemas_both_ways(library: Peer) -> None:
     assert not back.children[0].nullable
 
 
-def test_a_requested_schema(library: Peer) -> None:
+def test_peer_export_accepts_requested_schema(library: Peer) -> None:
     """The consumer reads the schema of the result, so any result is valid."""
     theirs = library.table(DeviceArrayStream.from_arrow(TABLE))
     requested = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
@@ -145,7 +145,7 @@ def test_a_requested_schema(library: Peer) -> None:
     assert pyarrow.table(stream).to_pylist() == TABLE.to_pylist()
 
 
-def test_a_schema_that_is_requested_of_us() -> None:
+def test_peer_import_requests_schema() -> None:
     """The request is not binding: pyarrow converts the array or raises."""
     requested = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
     for kind in (ArrayStream, DeviceArrayStream):
@@ -169,7 +169,7 @@ def refused(library: Peer, source: object) -> None:
 
 @pytest.mark.parametrize("made", [Produced, ProducedOnDevice])
 @pytest.mark.parametrize("kind", [DeviceArray, DeviceArrayStream])
-def test_a_refusal_releases_once(library: Peer, made: Any, kind: Any) -> None:
+def test_rejected_array_is_released_once(library: Peer, made: Any, kind: Any) -> None:
     """A release may run while the library's exception is set."""
     produced = made(format="?")
     array = DeviceArray.from_arrow(produced)
@@ -185,7 +185,7 @@ def test_a_refusal_releases_once(library: Peer, made: Any, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
-def test_an_error_of_a_stream_arrives(library: Peer, kind: Any) -> None:
+def test_stream_error_reaches_peer(library: Peer, kind: Any) -> None:
     def batches() -> Any:
         yield pyarrow.record_batch(TABLE.to_batches()[0])
         raise OSError(5, "no more data")
@@ -196,7 +196,7 @@ def test_an_error_of_a_stream_arrives(library: Peer, kind: Any) -> None:
         with_us(library, kind.from_batches(*more))
 
 
-def test_capsules_are_used_once(library: Peer) -> None:
+def test_capsules_are_consumed_once(library: Peer) -> None:
     """The library's capsules in fletching, and fletching's in the library."""
     theirs = library.table(DeviceArrayStream.from_arrow(TABLE))
     capsule = Given(stream=theirs.__arrow_c_stream__())
@@ -211,13 +211,13 @@ def test_capsules_are_used_once(library: Peer) -> None:
     assert outcome(with_us, library, once) == REFUSED
 
 
-def test_a_consumed_stream_is_an_error(library: Peer) -> None:
+def test_peer_rejects_consumed_stream(library: Peer) -> None:
     stream = DeviceArrayStream.from_arrow(TABLE)
     with_us(library, stream)
     assert outcome(with_us, library, stream) == REFUSED
 
 
-def test_nothing_stays(library: Peer) -> None:
+def test_dropped_data_is_released(library: Peer) -> None:
     """Data that a library has read and dropped is released."""
     produced = ProducedOnDevice(format="i")
     batch = DeviceArray.from_arrow(produced)

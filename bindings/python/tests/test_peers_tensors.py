@@ -20,7 +20,7 @@ from fletching import Array, DeviceArray, from_buffer, from_dlpack
 from standin import Gpu
 
 
-def test_pyarrow_and_nanoarrow() -> None:
+def test_pyarrow_and_nanoarrow_exchange_tensors() -> None:
     """pyarrow's arrays have __dlpack__. nanoarrow's buffers take the struct from before DLPack 1.0,
     which is a copy, and support the buffer protocol."""
     source = pyarrow.array([1, 2, 3], pyarrow.int16())
@@ -39,7 +39,7 @@ def view_of(source: Any, stream: int = -1) -> Any:
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
 @pytest.mark.parametrize("dtype", ["i1", "u8", "f2", "f4", "f8"])
-def test_memory_of_the_cpu(kind: Any, dtype: str) -> None:
+def test_cuda_core_views_cpu_memory(kind: Any, dtype: str) -> None:
     values = numpy.arange(3, dtype=dtype)
     view = view_of(kind.from_arrow(from_dlpack(values)))
     assert (view.shape, view.dtype, view.ptr) == ((3,), values.dtype, values.ctypes.data)
@@ -53,7 +53,7 @@ def test_memory_of_the_cpu(kind: Any, dtype: str) -> None:
         again.to_numpy(writable=True)
 
 
-def test_memory_of_a_device_waits_on_the_stream(gpu: Gpu) -> None:
+def test_cuda_core_view_of_device_memory_waits_on_stream(gpu: Gpu) -> None:
     source = ProducedOnDevice(device_type=2, device_id=0)
     source._buffers[1] = gpu.memory
     array = DeviceArray.from_arrow(source).export_with_event(gpu.gated())

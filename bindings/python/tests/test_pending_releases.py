@@ -17,7 +17,7 @@ from test_buffers import run
 PINNED = 3
 
 
-def test_pending_releases_counts_until_the_stream_has_passed(gpu: Gpu) -> None:
+def test_pending_releases_counts_until_work_is_done(gpu: Gpu) -> None:
     before = settled()
     source = ProducedOnDevice(device_type=PINNED, device_id=0)
     stream = gpu.gated()
@@ -31,7 +31,7 @@ def test_pending_releases_counts_until_the_stream_has_passed(gpu: Gpu) -> None:
     del array
 
 
-def test_pending_releases_running_while_the_callback_has_not_returned(gpu: Gpu) -> None:
+def test_pending_releases_counts_running_callback(gpu: Gpu) -> None:
     inside, go = threading.Event(), threading.Event()
 
     class Slow(ProducedOnDevice):
@@ -58,7 +58,7 @@ def test_pending_releases_running_while_the_callback_has_not_returned(gpu: Gpu) 
         pass
 
 
-def test_pending_releases_leaked_by_a_captured_stream(gpu: Gpu) -> None:
+def test_pending_releases_counts_leak_by_captured_stream(gpu: Gpu) -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=PINNED, device_id=0))
     before, stream = settled(), gpu.stream()
     with stream.captured() as graph, pytest.raises(fletching.Error, match="captur"):
@@ -67,7 +67,7 @@ def test_pending_releases_leaked_by_a_captured_stream(gpu: Gpu) -> None:
     assert pending_releases() == before._replace(leaked=before.leaked + 1)
 
 
-def test_end_of_interpreter_waits_for_releases() -> None:
+def test_interpreter_end_waits_for_releases() -> None:
     """The releasing thread waits for the GIL, which is held when the program ends."""
     done = run(
         """

@@ -34,7 +34,7 @@ def views(draw: st.DrawFn) -> numpy.ndarray[Any, Any]:
 
 
 @given(views())
-def test_tensors_of_numpy(values: numpy.ndarray[Any, Any]) -> None:
+def test_numpy_tensors_round_trip(values: numpy.ndarray[Any, Any]) -> None:
     try:
         array = from_dlpack(values, copy=False)
     except BufferError as error:
@@ -53,7 +53,7 @@ def test_tensors_of_numpy(values: numpy.ndarray[Any, Any]) -> None:
 
 
 @given(dtypes, st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
-def test_slices_of_pyarrow(dtype: str, length: int, start: int, end: int) -> None:
+def test_pyarrow_slices_keep_values(dtype: str, length: int, start: int, end: int) -> None:
     values = numpy.arange(length).astype(dtype)
     array = Array.from_arrow(pyarrow.array(values)[min(start, length) : end])
     for found in (array.to_numpy(), numpy.from_dlpack(array, copy=True)):
@@ -62,7 +62,7 @@ def test_slices_of_pyarrow(dtype: str, length: int, start: int, end: int) -> Non
 
 
 @given(st.dictionaries(st.binary(max_size=20), st.binary(max_size=100), max_size=5), texts)
-def test_metadata(metadata: dict[bytes, bytes], name: str) -> None:
+def test_metadata_round_trips(metadata: dict[bytes, bytes], name: str) -> None:
     field = pyarrow.field(name, pyarrow.int8(), True, metadata)
     schema = Schema.from_arrow(field)
     assert schema.metadata == metadata
@@ -84,7 +84,9 @@ TABLE = {
 
 
 @given(st.fixed_dictionaries(columns), st.integers(0, 6), st.integers(0, 6), st.booleans())
-def test_record_batches(values: dict[str, Any], start: int, length: int, device: bool) -> None:
+def test_record_batch_slices_round_trip(
+    values: dict[str, Any], start: int, length: int, device: bool
+) -> None:
     """Slices of a struct, its columns, and a stream of it."""
     arrays = [pyarrow.array(values[name], type_) for name, type_ in TABLE.items()]
     whole = pyarrow.StructArray.from_arrays(arrays, list(TABLE))[start : start + length]
@@ -100,7 +102,7 @@ def test_record_batches(values: dict[str, Any], start: int, length: int, device:
 
 
 @given(st.binary(max_size=50), st.lists(st.sampled_from("ACRSD"), max_size=20))
-def test_references(source: bytes, operations: list[str]) -> None:
+def test_memory_is_released_with_last_reference(source: bytes, operations: list[str]) -> None:
     """After any operations, an array's memory is released with the last of its objects."""
     memory = bytearray(source) or bytearray(1)
     before = sys.getrefcount(memory)

@@ -66,7 +66,7 @@ IMPORTS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("name", IMPORTS)
 @pytest.mark.parametrize("null_count", [1, -1])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_from_arrow_null_in_map_is_an_error(name: str, null_count: int, wrong: str) -> None:
+def test_from_arrow_rejects_null_in_map(name: str, null_count: int, wrong: str) -> None:
     array, path, values, text = WRONG[wrong]
     with pytest.raises(Error, match=text):
         IMPORTS[name](WithNull(array, path, null_count))
@@ -102,7 +102,7 @@ class Stream:
 
 
 @pytest.mark.parametrize("null_count", [1, -1])
-def test_stream_null_in_map_is_an_error(null_count: int) -> None:
+def test_stream_rejects_null_in_map(null_count: int) -> None:
     batch = pyarrow.StructArray.from_arrays([MAPS], ["x"])
     for kind in (ArrayStream, DeviceArrayStream):
         wrong: Any = kind.from_arrow(Stream(WithNull(batch, (0, 0, 0), null_count)))
@@ -123,7 +123,7 @@ HIDDEN = [
 
 
 @pytest.mark.parametrize(("field", "buffers", "children", "path", "text"), HIDDEN)
-def test_from_buffers_hidden_null_is_an_error(
+def test_from_buffers_rejects_hidden_null(
     field: Any, buffers: Any, children: Any, path: Any, text: str
 ) -> None:
     with pytest.raises(Error, match=f"null_count of {text}: expected 0, got 1"):

@@ -133,7 +133,7 @@ def test_rule_dlpack_method_keywords_fall_back() -> None:
         from_dlpack(Old(None), copy=True)
 
 
-def test_a_subclass_of_type_error_is_not_an_older_producer() -> None:
+def test_from_dlpack_passes_on_type_error_subclass() -> None:
     class OwnError(TypeError):
         pass
 
@@ -166,7 +166,7 @@ def test_rule_dlpack_method_device_refused() -> None:
         capsule(dl_device=(2, 0))
 
 
-def test_another_device_of_the_type_is_refused() -> None:
+def test_export_rejects_other_device_of_same_type() -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=3))
     keywords: dict[str, Any] = {"max_version": (1, 0), "stream": -1}
     assert name_of(array.__dlpack__(dl_device=(2, 3), **keywords)) == NEW
@@ -240,13 +240,13 @@ def test_rule_dlpack_stream_passed() -> None:
         array.synchronize()
 
 
-def test_no_order_is_passed() -> None:
+def test_from_dlpack_passes_minus_one() -> None:
     given = on_cuda()
     assert from_dlpack(given, stream=-1).sync_event == 0
     assert given.asked[0]["stream"] == -1
 
 
-def test_an_older_capsule_is_behind_the_stream() -> None:
+def test_export_of_older_capsule_orders_stream() -> None:
     with standin.gpu() as gpu:
         writable = from_dlpack(on_cuda(), stream=-1)
         tensor = tensor_in(held := writable.__dlpack__(max_version=(1, 0), stream=-1))

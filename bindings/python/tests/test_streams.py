@@ -76,7 +76,7 @@ def streamed(numbers: Numbers, kind: Any = ArrowArrayStream, **fields: Any) -> t
         ("__arrow_c_device_stream__", ArrowDeviceArrayStream),
     ],
 )
-def test_names_single_use_and_destructors(kind: Any, method: str, struct: Any) -> None:
+def test_export_returns_single_use_capsule(kind: Any, method: str, struct: Any) -> None:
     numbers = Numbers(2)
     raw, source = streamed(numbers)
     stream = kind.from_arrow(source)
@@ -95,7 +95,7 @@ def test_names_single_use_and_destructors(kind: Any, method: str, struct: Any) -
 
 
 @each_kind
-def test_a_consumed_capsule_is_refused(kind: Any) -> None:
+def test_from_arrow_rejects_consumed_capsule(kind: Any) -> None:
     struct, source = streamed(Numbers(1))
     kind.from_arrow(source)
     with pytest.raises(fletching.Error, match="arrow_array_stream is released"):
@@ -107,7 +107,7 @@ def test_a_consumed_capsule_is_refused(kind: Any) -> None:
             kind.from_arrow(nothing)
 
 
-def test_the_last_value_of_a_key_that_occurs_twice() -> None:
+def test_metadata_of_repeated_key_is_last_value() -> None:
     block = struct.pack("=i" + 2 * "i1si1s", 2, 1, b"k", 1, b"1", 1, b"k", 1, b"2")
     kept = ctypes.create_string_buffer(block)
     source = Produced()
@@ -127,7 +127,7 @@ def test_from_arrow_finds_streams() -> None:
 @pytest.mark.parametrize(
     ("kind", "batch"), [(ArrayStream, Array), (DeviceArrayStream, DeviceArray)]
 )
-def test_iteration(kind: Any, batch: Any) -> None:
+def test_iteration_yields_batches(kind: Any, batch: Any) -> None:
     stream = kind.from_arrow(pyarrow.RecordBatchReader.from_batches(TABLE.schema, BATCHES))
     assert repr(stream).startswith(f"<fletching.{kind.__name__} of a schema that is not read")
     assert stream.schema.type == "struct<n: int64, t: string>"
@@ -140,7 +140,7 @@ def test_iteration(kind: Any, batch: Any) -> None:
 
 
 @each_kind
-def test_the_rest_is_exported(kind: Any) -> None:
+def test_export_after_read_exports_rest(kind: Any) -> None:
     stream = kind.from_arrow(pyarrow.RecordBatchReader.from_batches(TABLE.schema, BATCHES))
     assert pyarrow.record_batch(next(stream)) == BATCHES[0]
     assert pyarrow.table(stream).to_batches() == BATCHES[1:]
@@ -149,7 +149,7 @@ def test_the_rest_is_exported(kind: Any) -> None:
 
 
 @each_kind
-def test_a_stream_that_was_not_read_is_closed(kind: Any) -> None:
+def test_close_unread_stream_releases_it(kind: Any) -> None:
     numbers = Numbers(2)
     _, source = streamed(numbers)
     stream = kind.from_arrow(source)
@@ -159,7 +159,7 @@ def test_a_stream_that_was_not_read_is_closed(kind: Any) -> None:
 
 
 @each_kind
-def test_errors_have_errno_and_text(kind: Any) -> None:
+def test_error_has_errno_and_text(kind: Any) -> None:
     numbers = Numbers(1, OSError(errno.EPIPE, "gone"))
     _, source = streamed(numbers)
     stream = kind.from_arrow(source)
@@ -171,7 +171,7 @@ def test_errors_have_errno_and_text(kind: Any) -> None:
     assert numbers.asked == ["schema", "next", "next"]
 
 
-def test_a_device_that_the_cpu_cannot_read() -> None:
+def test_device_stream_has_no_cpu_export() -> None:
     numbers = Numbers(1)
     _, source = streamed(numbers, ArrowDeviceArrayStream, device_type=2)
     stream = DeviceArrayStream.from_arrow(source)
@@ -196,7 +196,7 @@ def from_batches(kind: Any, batches: Any) -> Any:
 
 
 @each_kind
-def test_a_stream_of_batches(kind: Any) -> None:
+def test_from_batches_yields_batches(kind: Any) -> None:
     batches = [BATCHES[0], Array.from_arrow(BATCHES[1]), DeviceArray.from_arrow(BATCHES[0])]
     found = pyarrow.table(from_batches(kind, batches))
     assert found.to_batches() == [BATCHES[0], BATCHES[1], BATCHES[0]]
@@ -236,7 +236,7 @@ def test_next_exception_of_iterable_keeps_type_and_traceback(
 
 
 @each_kind
-def test_next_stop_iteration_of_a_batch_is_not_the_end(kind: Any) -> None:
+def test_next_stop_iteration_in_batch_is_error(kind: Any) -> None:
     class Stopping:
         def __arrow_c_array__(self, requested_schema: object = None) -> Any:
             raise StopIteration("not the end")
@@ -247,7 +247,7 @@ def test_next_stop_iteration_of_a_batch_is_not_the_end(kind: Any) -> None:
 
 
 @each_kind
-def test_next_error_with_another_text_has_the_exception_as_its_cause(kind: Any) -> None:
+def test_next_error_with_other_text_has_cause(kind: Any) -> None:
     """Another library's stream is between the Python stream and the reader."""
 
     def batches() -> Iterator[Any]:
@@ -263,7 +263,7 @@ def test_next_error_with_another_text_has_the_exception_as_its_cause(kind: Any) 
 
 
 @each_kind
-def test_what_is_not_a_batch_is_an_error(kind: Any) -> None:
+def test_from_batches_rejects_other_objects(kind: Any) -> None:
     with pytest.raises(TypeError, match=r"object has no array: .*, got int"):
         next(from_batches(kind, [5]))
     with pytest.raises(TypeError):
@@ -272,7 +272,7 @@ def test_what_is_not_a_batch_is_an_error(kind: Any) -> None:
 
 @each_kind
 @pytest.mark.parametrize("use", [next, lambda s: s.schema, lambda s: s.close(), pyarrow.table])
-def test_a_producer_that_uses_its_own_stream(kind: Any, use: Any) -> None:
+def test_producer_using_own_stream_returns_edeadlk(kind: Any, use: Any) -> None:
     def batches() -> Iterator[Any]:
         assert "struct<" in repr(streams[0])
         for _ in range(2):  # the first error does not end the outer call
@@ -286,7 +286,7 @@ def test_a_producer_that_uses_its_own_stream(kind: Any, use: Any) -> None:
     assert list(streams[0]) == []
 
 
-def test_a_batch_of_another_device_is_an_error() -> None:
+def test_from_batches_rejects_batch_on_other_device() -> None:
     schema = Schema.from_arrow(Produced())
     batches = [ProducedOnDevice(device_type=2, device_id=0)]
     stream = DeviceArrayStream.from_batches(schema, 1, batches)
@@ -294,7 +294,7 @@ def test_a_batch_of_another_device_is_an_error() -> None:
         next(stream)
 
 
-def test_nothing_leaks() -> None:
+def test_streams_do_not_leak() -> None:
     def exercise() -> None:
         stream = from_batches(ArrayStream, iter(BATCHES))
         next(stream)

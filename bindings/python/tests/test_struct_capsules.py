@@ -27,7 +27,7 @@ class Exporter:
         return to_capsule(schema), to_capsule(array)
 
 
-def test_to_capsule_makes_an_exporter() -> None:
+def test_to_capsule_creates_exporter() -> None:
     assert pyarrow.array(Exporter()).to_pylist() == [1, 2, 3]
     assert len(DeviceArray.from_arrow(Exporter())) == 3
 
@@ -53,7 +53,7 @@ def test_from_capsule_moves_out_once() -> None:
 
 
 @pytest.mark.parametrize("kind", [abi.ArrowAsyncTask, int])
-def test_capsule_of_other_struct_is_an_error(kind: Any) -> None:
+def test_from_capsule_rejects_other_struct(kind: Any) -> None:
     with pytest.raises(TypeError, match=f"capsule: expected one of .*, got {kind.__name__}"):
         to_capsule(kind())
     with pytest.raises(TypeError, match="name of the capsule is wrong: expected arrow_schema"):

@@ -15,7 +15,7 @@ STRUCTS = reflection.structs()
 
 
 @pytest.mark.parametrize("name", STRUCTS)
-def test_a_misspelled_field_is_refused(name: str) -> None:
+def test_struct_rejects_misspelled_field(name: str) -> None:
     struct = STRUCTS[name]()
     with pytest.raises(AttributeError, match="lenght"):
         struct.lenght = 1
@@ -25,7 +25,7 @@ def test_a_misspelled_field_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**64])
 @pytest.mark.parametrize("struct", [ArrowDeviceArray, ArrowDeviceArrayStream, abi.DLDevice])
-def test_a_device_type_that_does_not_fit_is_refused(struct: Any, value: int) -> None:
+def test_struct_rejects_device_type_out_of_range(struct: Any, value: int) -> None:
     text = rf"{struct.__name__}.device_type: out of range: expected an int32, got {value}$"
     with pytest.raises(ValueError, match=text):
         struct(device_type=value)
@@ -36,13 +36,13 @@ def test_a_device_type_that_does_not_fit_is_refused(struct: Any, value: int) -> 
 
 
 @pytest.mark.parametrize("value", [2**31 - 1, -(2**31), 21, abi.DeviceType.CUDA])
-def test_a_device_type_that_fits_is_kept(value: int) -> None:
+def test_struct_keeps_device_type(value: int) -> None:
     array = ArrowDeviceArray(device_type=value)
     assert array.device_type == value
     assert type(array.device_type) is int
 
 
-def test_a_device_type_is_a_number() -> None:
+def test_struct_device_type_is_number() -> None:
     with pytest.raises(TypeError):
         ArrowDeviceArray(device_type="cuda")
     array = ArrowDeviceArray(device_type=ctypes.c_int32(5))
@@ -50,7 +50,7 @@ def test_a_device_type_is_a_number() -> None:
 
 
 @pytest.mark.parametrize("value", [256, -1])
-def test_a_data_type_code_that_does_not_fit_is_refused(value: int) -> None:
+def test_struct_rejects_data_type_code_out_of_range(value: int) -> None:
     text = rf"DLDataType.code: out of range: expected a uint8, got {value}$"
     with pytest.raises(ValueError, match=text):
         abi.DLDataType(code=value)
@@ -96,7 +96,7 @@ def test_release_is_called_once(kind: Any, marks: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", RELEASABLE[:-1])
-def test_a_move_leaves_a_released_struct(kind: Any) -> None:
+def test_move_releases_source(kind: Any) -> None:
     source, target = kind(), kind()
     seen = fill(source)
     before = bytes(source)
@@ -109,7 +109,7 @@ def test_a_move_leaves_a_released_struct(kind: Any) -> None:
     assert seen == [42]
 
 
-def test_a_move_needs_two_structs_of_one_kind() -> None:
+def test_move_rejects_different_structs() -> None:
     with pytest.raises(TypeError, match="move: types differ: expected ArrowSchema, got ArrowArray"):
         abi.move(ArrowSchema(), ArrowArray())
     handler = abi.ArrowAsyncDeviceStreamHandler()
@@ -117,7 +117,7 @@ def test_a_move_needs_two_structs_of_one_kind() -> None:
         abi.move(handler, abi.ArrowAsyncDeviceStreamHandler())
 
 
-def test_a_move_to_itself_changes_nothing() -> None:
+def test_move_to_itself_has_no_effect() -> None:
     schema = ArrowSchema()
     seen = fill(schema)
     abi.move(schema, schema)
@@ -126,19 +126,19 @@ def test_a_move_to_itself_changes_nothing() -> None:
     assert seen == [42]
 
 
-def test_a_tensor_without_a_deleter_is_released() -> None:
+def test_tensor_without_deleter_is_released() -> None:
     abi.release(abi.DLManagedTensor())
     abi.release(abi.DLManagedTensorVersioned())
 
 
-def test_text() -> None:
+def test_text_reads_bytes_or_none() -> None:
     text = ctypes.create_string_buffer(b"\xff text")
     assert abi.text(ctypes.addressof(text)) == b"\xff text"
     assert abi.text(None) is None
     assert abi.text(0) is None
 
 
-def test_values() -> None:
+def test_values_reads_array() -> None:
     numbers = (ctypes.c_int64 * 3)(1, 2, 3)
     tensor = abi.DLTensor(ndim=3, shape=numbers)
     assert abi.values(tensor.shape, tensor.ndim) == [1, 2, 3]

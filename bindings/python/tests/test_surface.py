@@ -41,13 +41,13 @@ MEMBERS = dict(members())
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_every_public_name_has_a_text(name: str) -> None:
+def test_every_public_name_has_docstring(name: str) -> None:
     last = name.rpartition(".")[2]
     if public(last) and last not in WITHOUT:
         assert inspect.getdoc(MEMBERS[name])
 
 
-def test_names_of_fields_are_in_a_schema() -> None:
+def test_schema_contains_field_names() -> None:
     schema = Schema.from_arrow(TABLE.schema)
     assert "n" in schema
     assert "m" not in schema
@@ -64,7 +64,7 @@ def test_names_of_fields_are_in_a_schema() -> None:
         *(kind.from_arrow for kind in (Schema, Array, DeviceArray, ArrayStream, DeviceArrayStream)),
     ],
 )
-def test_none_is_an_object_without_the_protocols(call: Any) -> None:
+def test_functions_reject_none(call: Any) -> None:
     with pytest.raises((TypeError, AttributeError), match=r"has no .*: expected") as raised:
         call(None)
     assert "incompatible" not in str(raised.value)
@@ -93,20 +93,20 @@ BATCH = DeviceArray.from_arrow(TABLE.to_batches()[0])
         ),
     ],
 )
-def test_what_is_of_another_type_is_a_type_error(call: Any, text: str) -> None:
+def test_wrong_argument_type_raises_type_error(call: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         call()
 
 
 @pytest.mark.parametrize("index", [2**70, -(2**70), 1, -2])
-def test_an_index_that_is_no_column(index: int) -> None:
+def test_column_rejects_index_out_of_range(index: int) -> None:
     with pytest.raises(
         fletching.Error, match=f"no such index: expected one of 1 columns, got {index}"
     ):
         BATCH.column(index)
 
 
-def test_addresses_of_buffers() -> None:
+def test_buffers_returns_addresses() -> None:
     source = pyarrow.array([1, None, 3])
     expected = tuple(buffer.address for buffer in source.buffers())
     assert Array.from_arrow(source).buffers == DeviceArray.from_arrow(source).buffers == expected
@@ -114,7 +114,7 @@ def test_addresses_of_buffers() -> None:
     assert BATCH.buffers == (0,)
 
 
-def test_what_stores_a_type() -> None:
+def test_as_storage_returns_storage_type() -> None:
     """Types that one side lacks, imported as their storage type."""
     days = Array.from_arrow(pyarrow.array([1, 2], pyarrow.date32()))
     with pytest.raises(BufferError, match="as_storage"):
@@ -125,7 +125,7 @@ def test_what_stores_a_type() -> None:
     assert pyarrow.array(array).to_pylist() == [[1.0, 2.0]]
 
 
-def test_a_type_that_arrow_lacks_survives() -> None:
+def test_complex_numbers_round_trip() -> None:
     """Complex numbers, through Arrow and back, as the extension type arrow.opaque."""
     array = fletching.from_dlpack(numpy.array([1 + 2j, 3 - 4j]))
     assert array.to_numpy().tolist() == [1 + 2j, 3 - 4j]
@@ -136,7 +136,7 @@ def test_a_type_that_arrow_lacks_survives() -> None:
     assert back.to_numpy().tolist() == [3 - 4j]
 
 
-def test_repr() -> None:
+def test_repr_describes_object() -> None:
     assert (
         repr(Schema.from_arrow(pyarrow.field("n", pyarrow.int8()))) == "<fletching.Schema n: int8>"
     )
@@ -158,7 +158,7 @@ def test_repr() -> None:
     asyncio.run(asynchronous())
 
 
-def test_hasattr_is_right_on_objects_and_finds_the_type() -> None:
+def test_hasattr_depends_on_memory_of_object() -> None:
     """Some libraries look up a method on the type."""
     device = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
     host = DeviceArray.from_arrow(TABLE.to_batches()[0])

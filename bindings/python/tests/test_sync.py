@@ -59,7 +59,7 @@ def after(event: threading.Event, call: Callable[[], object]) -> None:
 
 @pytest.mark.usefixtures("no_switches")
 @pytest.mark.parametrize("name", READS)
-def test_a_read_of_the_host_waits_without_the_gil(gpu: Gpu, name: str) -> None:
+def test_host_read_wait_releases_gil(gpu: Gpu, name: str) -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=PINNED, device_id=0))
     array = array.export_with_event(gpu.gated())
     reading = threading.Event()
@@ -87,7 +87,7 @@ USES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.usefixtures("no_switches")
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
 @pytest.mark.parametrize("name", USES)
-def test_a_stream_that_another_thread_reads_is_waited_for(kind: Any, name: str) -> None:
+def test_wait_for_stream_in_use_releases_gil(kind: Any, name: str) -> None:
     source = DeviceArray.from_arrow(ProducedOnDevice())
     inside, using, go = threading.Event(), threading.Event(), threading.Event()
 
@@ -111,7 +111,7 @@ def test_a_stream_that_another_thread_reads_is_waited_for(kind: Any, name: str) 
     assert len(found) == 1
 
 
-def test_streams_of_memory_that_the_cpu_reads_too() -> None:
+def test_cpu_stream_from_pinned_and_managed_memory() -> None:
     for device in (PINNED, MANAGED):
         source = DeviceArray.from_arrow(ProducedOnDevice(device_type=device, device_id=0))
         stream = stream_of(source)
@@ -120,7 +120,7 @@ def test_streams_of_memory_that_the_cpu_reads_too() -> None:
 
 
 @pytest.mark.usefixtures("no_switches")
-def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
+def test_strided_copy_wait_releases_gil(gpu: Gpu) -> None:
     """The wait is for the consumer's stream, which the producer has synchronized with its work."""
     array = DeviceArray.from_arrow(ProducedOnDevice((1, 2, 3), device_type=PINNED, device_id=0))
     capsule = array.__dlpack__(max_version=(1, 0), stream=-1)

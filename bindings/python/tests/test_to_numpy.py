@@ -12,7 +12,7 @@ from capsules import ProducedOnDevice
 from fletching import Array, DeviceArray, from_dlpack
 
 
-def test_to_numpy() -> None:
+def test_to_numpy_shares_memory() -> None:
     values = numpy.arange(3, dtype="f4")
     array = from_dlpack(values)
     found = array.to_numpy()
@@ -26,7 +26,7 @@ def test_to_numpy() -> None:
     assert found.tolist() == [0, 7, 2]
 
 
-def test_a_column_to_numpy() -> None:
+def test_to_numpy_of_column_shares_memory() -> None:
     batch = pyarrow.record_batch({"n": numpy.arange(3), "t": ["a", "b", "c"]})
     column = DeviceArray.from_arrow(batch).column("n")
     assert column.to_numpy().ctypes.data == batch.column(0).buffers()[1].address
@@ -37,14 +37,14 @@ def test_a_column_to_numpy() -> None:
         DeviceArray.from_arrow(batch).column("t").to_numpy()
 
 
-def test_memory_of_numpy_that_is_read_only_stays_so() -> None:
+def test_to_numpy_keeps_read_only_numpy_memory() -> None:
     values = numpy.arange(3)
     values.flags.writeable = False
     with pytest.raises(BufferError, match="writable"):
         from_dlpack(values).to_numpy(writable=True)
 
 
-def test_device_memory_is_not_numpy_s() -> None:
+def test_to_numpy_rejects_device_memory() -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
     with pytest.raises(BufferError, match="memory that the CPU can read"):
         array.to_numpy()

@@ -57,7 +57,7 @@ def device_stream(n_buffers: int) -> DeviceArrayStream:
 
 
 @pytest.mark.parametrize("make", [array_stream, device_stream])
-def test_validate_stream_reports_a_broken_array(
+def test_validate_reports_broken_array(
     make: Callable[[int], ArrayStream | DeviceArrayStream],
 ) -> None:
     for n_buffers, rules in (2, []), (1, ["array.n-buffers-of-type"]):
@@ -77,14 +77,14 @@ def test_validate_protocol_reads_no_array() -> None:
     assert (validated.schema.format, len(list(validated)), found) == ("i", 1, [])
 
 
-def test_validate_correct_stream_under_stress_finds_nothing() -> None:
+def test_validate_correct_stream_under_stress_has_no_findings() -> None:
     found: list[Finding] = []
     table = pyarrow.table({"n": [1, None], "t": ["a", "b"]})
     assert pyarrow.table(validate(table, found.append, "data", ALL)).equals(table)
     assert found == []
 
 
-def test_validate_stress_makes_private_data_no_address() -> None:
+def test_validate_stress_invalidates_private_data() -> None:
     for stress in Stress.NONE, Stress.PRIVATE_DATA:
         validated = validate(array_stream(2), print, stress=stress)
         assert isinstance(validated, ArrayStream)
@@ -93,7 +93,7 @@ def test_validate_stress_makes_private_data_no_address() -> None:
         abi.release(raw)
 
 
-def test_validate_handler_of_a_correct_stream_finds_nothing() -> None:
+def test_validate_handler_of_correct_stream_has_no_findings() -> None:
     found: list[Finding] = []
 
     def start(handler: AsyncHandler) -> None:
@@ -106,7 +106,7 @@ def test_validate_handler_of_a_correct_stream_finds_nothing() -> None:
     assert found == []
 
 
-def test_validate_handler_reports_a_task_before_the_schema() -> None:
+def test_validate_handler_reports_task_before_schema() -> None:
     found: list[Finding] = []
 
     def start(handler: AsyncHandler) -> None:
@@ -122,7 +122,7 @@ def test_validate_handler_reports_a_task_before_the_schema() -> None:
     assert "async-schema.first-and-once" in {finding.rule for finding in found}
 
 
-def test_validate_report_that_raises_goes_no_further(
+def test_validate_exception_in_report_is_not_passed_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     raised: list[object] = []
@@ -136,7 +136,7 @@ def test_validate_report_that_raises_goes_no_further(
     assert raised == [LookupError]
 
 
-def test_report_live_counts_a_batch_of_the_caller() -> None:
+def test_report_live_counts_batch_of_caller() -> None:
     found: list[Finding] = []
     batch = next(validate(array_stream(2), found.append))
     assert report_live() >= 1
@@ -144,7 +144,7 @@ def test_report_live_counts_a_batch_of_the_caller() -> None:
     del batch
 
 
-def test_validate_wrong_arguments_are_errors() -> None:
+def test_validate_rejects_wrong_arguments() -> None:
     stream = array_stream(2)
     with pytest.raises(Error, match="level: expected one of 'protocol'") as raised:
         validate(stream, print, "all")  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def test_validate_wrong_arguments_are_errors() -> None:
         ("libfletching_corpus.so", errno.ENOSYS, "has no FletchingCheckLayout; hint"),
     ],
 )
-def test_validate_without_the_library_is_an_error(
+def test_validate_without_library_raises(
     monkeypatch: pytest.MonkeyPatch, name: str, code: int, text: str
 ) -> None:
     monkeypatch.setenv("FLETCHING_LIBRARY", str(library_path(name)))
@@ -170,14 +170,14 @@ def test_validate_without_the_library_is_an_error(
     assert raised.value.errno == code
 
 
-def test_validate_library_of_another_layout_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validate_rejects_library_with_other_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_validate, "layout", int)
     with pytest.raises(Error, match="layout: expected the structs of version") as raised:
         report_live()
     assert raised.value.errno == errno.EINVAL
 
 
-def test_validate_handler_refused_stays_usable() -> None:
+def test_validate_handler_rejected_handler_stays_usable() -> None:
     found: list[Finding] = []
     handlers: list[AsyncHandler] = []
 

@@ -39,7 +39,7 @@ def array() -> DeviceArray:
     return DeviceArray.from_arrow(ProducedOnDevice(device_type=DEVICE, sync_event=EVENT))
 
 
-def test_the_three_operations() -> None:
+def test_waiter_implements_operations() -> None:
     waiter = Waiter()
     register_waiter(DEVICE, waiter)
     given = array()
@@ -50,7 +50,7 @@ def test_the_three_operations() -> None:
     assert waiter.calls == [EVENT, (EVENT, 7), *[EVENT] * 3]  # synchronize calls ready first
 
 
-def test_an_exception_is_the_error() -> None:
+def test_waiter_exception_becomes_error() -> None:
     class Failing(Waiter):
         def synchronize(self, event: int) -> None:
             raise OSError(errno.ETIMEDOUT, "too late")
@@ -71,7 +71,7 @@ CALLS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_exit_of_waiter_is_raised(name: str, error: type[BaseException]) -> None:
+def test_waiter_exit_is_raised(name: str, error: type[BaseException]) -> None:
     class Interrupted:
         def synchronize(self, event: int) -> None:
             raise error
@@ -87,7 +87,7 @@ def test_exit_of_waiter_is_raised(name: str, error: type[BaseException]) -> None
         CALLS[name](DeviceArray.from_arrow(source))
 
 
-def test_waiter_of_the_module_of_an_array_does_not_leak() -> None:
+def test_waiter_and_array_of_same_module_do_not_leak() -> None:
     done = run(
         """
     from fletching import from_buffer, register_waiter
@@ -109,7 +109,7 @@ def test_waiter_of_the_module_of_an_array_does_not_leak() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "released\n" * 2, "")
 
 
-def test_ready_may_be_any_object() -> None:
+def test_ready_accepts_any_truth_value() -> None:
     class Numeric(Waiter):
         def ready(self, event: int) -> Any:
             return numpy.bool_(True)
@@ -118,12 +118,12 @@ def test_ready_may_be_any_object() -> None:
     assert array().ready()
 
 
-def test_a_device_with_a_runtime_needs_none() -> None:
+def test_register_waiter_rejects_device_with_runtime() -> None:
     with pytest.raises(Error, match="register_waiter: cuda needs no waiter"):
         register_waiter(2, Waiter())
 
 
-def test_a_waiter_that_is_refused_is_not_kept() -> None:
+def test_register_waiter_does_not_keep_rejected_waiter() -> None:
     waiter = Waiter()
     before = sys.getrefcount(waiter)
     with pytest.raises(Error):
@@ -131,7 +131,7 @@ def test_a_waiter_that_is_refused_is_not_kept() -> None:
     assert sys.getrefcount(waiter) == before
 
 
-def test_a_waiter_is_kept() -> None:
+def test_register_waiter_keeps_waiter() -> None:
     waiter = Waiter()
     alive = weakref.ref(waiter)
     register_waiter(DEVICE, waiter)
@@ -140,7 +140,7 @@ def test_a_waiter_is_kept() -> None:
     assert alive() is not None
 
 
-def test_a_result_of_ready_without_a_truth_value() -> None:
+def test_ready_without_truth_value_raises() -> None:
     class Undecided:
         def __bool__(self) -> bool:
             raise ValueError("undecided")
