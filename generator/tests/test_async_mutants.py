@@ -49,21 +49,21 @@ def report(name: str, verdicts: list[tuple[Mutant, str]]) -> str:
 Judged = tuple[Side, list[tuple[Mutant, str]]]
 
 
-def test_every_mutant_is_noticed_or_explained(judged: Judged) -> None:
+def test_every_mutant_is_detected_or_explained(judged: Judged) -> None:
     side, verdicts = judged
     print(report(side.name, verdicts))
     survivors = {(side.name, mutant.name) for mutant, verdict in verdicts if verdict == SURVIVED}
     assert survivors == {key for key in EXPLAINED if key[0] == side.name}
 
 
-def test_every_cell_is_altered(judged: Judged) -> None:
+def test_every_cell_has_mutants(judged: Judged) -> None:
     side, verdicts = judged
     assert {(mutant.cell.state, mutant.cell.event) for mutant, _ in verdicts} == set(side.cells)
     never = [mutant for mutant, verdict in verdicts if verdict == NEVER]
     assert all(mutant.what == "is possible" for mutant in never), "a possible cell is never used"
 
 
-def test_another_next_state_is_always_noticed(judged: Judged) -> None:
+def test_wrong_next_state_is_always_detected(judged: Judged) -> None:
     """No cell has an equivalent mutant of its next state, so none may be excused."""
     _, verdicts = judged
     excused = [m.name for m, v in verdicts if v in NOT_NOTICED and "next is" in m.what]

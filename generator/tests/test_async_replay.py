@@ -32,7 +32,7 @@ def replay(side: str, module: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("side", ["producer", "consumer"])
-def test_the_reference_replays_every_trace(side: str) -> None:
+def test_reference_replays_every_trace(side: str) -> None:
     replay(side, async_reference)
 
 
@@ -90,7 +90,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("side", "old", "new"), WRONG)
-def test_a_wrong_reference_differs(
+def test_wrong_reference_differs(
     side: str, old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert SOURCE.count(old) == 1, f"found {SOURCE.count(old)} times"

@@ -25,7 +25,7 @@ def read_traces(side: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_no_way_through_the_table_breaks_a_rule(name: SideName, spec: Spec) -> None:
+def test_every_path_through_table_keeps_rules(name: SideName, spec: Spec) -> None:
     side: Side = getattr(spec.async_table, name)
     walked = list(walk(side, [start(side)]))
     assert [(w.place, w.event, w.broken) for w in walked if w.broken] == []
@@ -35,7 +35,7 @@ def test_no_way_through_the_table_breaks_a_rule(name: SideName, spec: Spec) -> N
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_every_case_of_every_cell_is_in_a_trace(name: SideName, spec: Spec) -> None:
+def test_traces_cover_every_case(name: SideName, spec: Spec) -> None:
     table = spec.async_table
     side: Side = getattr(table, name)
     scenarios = (*table.scenarios[name].scenarios, *sweeps(table, side))
@@ -45,7 +45,7 @@ def test_every_case_of_every_cell_is_in_a_trace(name: SideName, spec: Spec) -> N
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_traces_fit_their_schema(name: str) -> None:
+def test_traces_match_schema(name: str) -> None:
     schema = REPOSITORY / "spec" / "schema" / "traces.schema.json"
     validator = Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
     content = json.loads(trace_texts()[f"{name}.json"])
@@ -55,7 +55,7 @@ def test_traces_fit_their_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_there_are_enough_traces(name: str) -> None:
+def test_traces_cover_hostile_and_regular_peers(name: str) -> None:
     traces = read_traces(name)
     assert len({trace["name"] for trace in traces}) == len(traces)
     assert sum(not trace["hostile"] for trace in traces) > 60
@@ -63,7 +63,7 @@ def test_there_are_enough_traces(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_traces_keep_the_rules(name: SideName, spec: Spec) -> None:
+def test_traces_keep_rules(name: SideName, spec: Spec) -> None:
     """Checks every step, and the fates of schema and batches, using only the trace files."""
     module = rules(getattr(spec.async_table, name))
     for found in read_traces(name):
@@ -156,7 +156,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize(("name", "text"), [(n, t) for n in SIDES for t in BY_HAND[n]])
-def test_hand_written_answers(name: SideName, text: str, spec: Spec) -> None:
+def test_simulation_matches_handwritten_answers(name: SideName, text: str, spec: Spec) -> None:
     side: Side = getattr(spec.async_table, name)
     lines = [[part.strip() for part in line.split(">")] for line in text.split(";")]
     scenario = Scenario("by-hand", "", True, tuple([line[0] for line in lines] + ["finish"]))

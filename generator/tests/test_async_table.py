@@ -148,5 +148,5 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_table_names_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
+def test_invalid_table_reports_place_and_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(*SPOILED[name])

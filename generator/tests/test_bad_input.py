@@ -48,26 +48,28 @@ def new_device(scratch: Scratch) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_missing_file(command: str, refused: Refused, tmp_path: Path) -> None:
+def test_rejects_missing_file(command: str, refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "nowhere.h"
     assert f"cannot read {path}: No such file or directory" in refused(command, path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_folder(command: str, refused: Refused, tmp_path: Path) -> None:
+def test_rejects_folder(command: str, refused: Refused, tmp_path: Path) -> None:
     assert f"cannot read {tmp_path}: it is a directory" in refused(command, tmp_path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("content", [b"\x7fELF\0\0", "struct A;".encode("utf-16")])
-def test_binary_file(command: str, content: bytes, refused: Refused, tmp_path: Path) -> None:
+def test_rejects_binary_file(
+    command: str, content: bytes, refused: Refused, tmp_path: Path
+) -> None:
     path = tmp_path / "binary.h"
     path.write_bytes(content)
     assert f"cannot read {path}: it has NUL bytes" in refused(command, path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_first_three_errors_have_file_and_line(
+def test_reports_first_three_errors_with_file_and_line(
     command: str, refused: Refused, tmp_path: Path
 ) -> None:
     part, path = tmp_path / "part.h", tmp_path / "wrong.h"
@@ -85,7 +87,7 @@ def test_the_first_three_errors_have_file_and_line(
     ]
 
 
-def test_an_error_on_some_targets_names_the_first(refused: Refused, tmp_path: Path) -> None:
+def test_error_on_some_targets_names_first_target(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "wide.h"
     path.write_text("#if __SIZEOF_POINTER__ == 4\n#error narrow\n#endif\n", encoding="utf-8")
     said = refused("check-header", path)
@@ -96,7 +98,7 @@ def test_an_error_on_some_targets_names_the_first(refused: Refused, tmp_path: Pa
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_missing_include_says_how_to_name_its_folder(command: str, refused: Refused) -> None:
+def test_missing_include_explains_include_flag(command: str, refused: Refused) -> None:
     said = refused(command, UPSTREAM / "helpers.h")
     assert "helpers.h:25:10: fatal: 'arrow/c/abi.h' file not found" in said
     assert "name the folder of what it includes: -- -I FOLDER" in said
@@ -112,7 +114,7 @@ def test_a_missing_include_says_how_to_name_its_folder(command: str, refused: Re
         (["--", "-frobnicate"], "unknown argument: '-frobnicate'"),
     ],
 )
-def test_unknown_names(arguments: list[str], expected: str, refused: Refused) -> None:
+def test_rejects_unknown_names(arguments: list[str], expected: str, refused: Refused) -> None:
     assert expected in refused("check-header", ABI, *arguments)
 
 
@@ -126,7 +128,7 @@ def test_unknown_names(arguments: list[str], expected: str, refused: Refused) ->
     ],
     ids=["syntax", "not UTF-8", "a folder"],
 )
-def test_unreadable_spec(
+def test_rejects_unreadable_spec(
     command: str, content: bytes | None, expected: str, refused: Refused, scratch: Scratch
 ) -> None:
     header = new_device(scratch)
@@ -140,7 +142,7 @@ def test_unreadable_spec(
 
 
 @pytest.mark.parametrize("failing", ["write_bytes", "replace"])
-def test_an_interrupted_write_leaves_the_old_spec(
+def test_interrupted_write_keeps_old_spec(
     failing: str, refused: Refused, scratch: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails between the first byte and the last, and between writing and renaming."""
@@ -163,9 +165,7 @@ def test_an_interrupted_write_leaves_the_old_spec(
     assert "No space left" in said or "Permission denied" in said
 
 
-def test_a_killed_write_leaves_the_old_spec(
-    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_write_keeps_old_spec(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
     """A concurrent reader, or one after the process was killed, sees the complete old file."""
     header = new_device(scratch)
     path = scratch.root / "spec" / "devices.yaml"
@@ -188,7 +188,7 @@ def test_a_killed_write_leaves_the_old_spec(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_tool_that_is_something_else(
+def test_rejects_wrong_extract_program(
     command: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     header = PINNED_DLPACK

@@ -56,7 +56,7 @@ def test_targets_cover_every_layout_class_windows_and_big_endian() -> None:
 
 
 @pytest.mark.parametrize("header", [OURS, ABI], ids=["ours", "upstream"])
-def test_good_headers_agree_on_all_targets(header: Path, check: Check) -> None:
+def test_valid_headers_agree_on_all_targets(header: Path, check: Check) -> None:
     code, text = check(header)
     assert code == 0, text
     assert f"read as c and c++ on {len(TARGETS)} targets" in text
@@ -160,7 +160,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_wrong_is_said(name: str, check: Check, copy: Callable[..., Path]) -> None:
+def test_reports_difference(name: str, check: Check, copy: Callable[..., Path]) -> None:
     changes, expected = CHANGES[name]
     header = copy(*changes)
     code, text = check(header)
@@ -170,9 +170,7 @@ def test_what_is_wrong_is_said(name: str, check: Check, copy: Callable[..., Path
     assert expected.format(line=line) in text, text
 
 
-def test_an_error_on_one_layout_class_names_its_targets(
-    check: Check, copy: Callable[..., Path]
-) -> None:
+def test_error_on_one_layout_class_names_targets(check: Check, copy: Callable[..., Path]) -> None:
     header = copy(("  int64_t device_id;", "  int64_t device_id __attribute__((aligned(8)));"))
     code, text = check(header)
     assert code == 1
@@ -180,7 +178,7 @@ def test_an_error_on_one_layout_class_names_its_targets(
     assert "64-bit" not in text
 
 
-def test_macros_hidden_by_another_copy(check: Check, tmp_path: Path) -> None:
+def test_reports_macros_hidden_by_other_copy(check: Check, tmp_path: Path) -> None:
     first = tmp_path / "first.h"
     first.write_text(
         "#include <stdint.h>\n#ifndef ARROW_C_DEVICE_DATA_INTERFACE\n"
@@ -198,7 +196,7 @@ def test_macros_hidden_by_another_copy(check: Check, tmp_path: Path) -> None:
     )
 
 
-def test_what_is_wrong_in_an_included_file_is_said_of_that_file(
+def test_difference_in_included_file_names_file(
     check: Check, copy: Callable[..., Path], tmp_path: Path
 ) -> None:
     part = copy(("int64_t null_count;", "int32_t null_count;"))
@@ -212,7 +210,7 @@ def test_what_is_wrong_in_an_included_file_is_said_of_that_file(
     assert {(f["file"], f["line"]) for f in findings if "type" in f["text"]} == {(str(part), line)}
 
 
-def test_a_guard_counts_in_its_own_file_and_around_an_include(check: Check, tmp_path: Path) -> None:
+def test_guard_applies_in_file_and_around_include(check: Check, tmp_path: Path) -> None:
     structs = ABI.read_text(encoding="utf-8")
     guard = "ARROW_C_STREAM_INTERFACE"
     part = tmp_path / "part.h"
@@ -282,20 +280,20 @@ def check_stream(check: Check, header: Path, text: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("style", GUARDED)
-def test_guard_in_any_style_is_accepted(style: str, check: Check, tmp_path: Path) -> None:
+def test_accepts_guard_in_any_style(style: str, check: Check, tmp_path: Path) -> None:
     code, text = check_stream(check, tmp_path / "copy.h", GUARDED[style])
     assert (code, text.count("c-stream: agrees\n")) == (0, 1), text
 
 
 @pytest.mark.parametrize("style", UNGUARDED)
-def test_copy_without_a_working_guard_is_an_error(style: str, check: Check, tmp_path: Path) -> None:
+def test_rejects_copy_without_working_guard(style: str, check: Check, tmp_path: Path) -> None:
     body, expected = UNGUARDED[style]
     code, text = check_stream(check, tmp_path / "copy.h", body)
     assert code == 1
     assert f"ARROW_C_STREAM_INTERFACE {expected}" in text
 
 
-def test_copy_in_a_namespace_names_it(check: Check, tmp_path: Path) -> None:
+def test_copy_in_namespace_names_namespace(check: Check, tmp_path: Path) -> None:
     inner = "struct ArrowSchema;\nstruct ArrowArray;\n"
     body = f"namespace their {{ namespace abi {{\n{inner}{GUARDED['ifndef']}}} }}\n"
     code, text = check_stream(check, tmp_path / "copy.hpp", body)
@@ -313,7 +311,7 @@ def test_copy_in_a_namespace_names_it(check: Check, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["", "struct Other { int a; };\n", "struct MyArrowArray { int64_t length; };\n"]
 )
-def test_header_with_nothing_to_compare_cannot_be_checked(
+def test_rejects_header_without_comparable_declarations(
     content: str, check: Check, tmp_path: Path
 ) -> None:
     header = tmp_path / "nothing.h"
@@ -333,7 +331,7 @@ def test_header_with_nothing_to_compare_cannot_be_checked(
         ("ARROW_DEVICE_NOVA 4290", 0, "is 4290; the specification does not know this device"),
     ],
 )
-def test_device_macro_alone_is_compared(
+def test_compares_single_device_macro(
     macro: str, code: int, expected: str, check: Check, tmp_path: Path
 ) -> None:
     header = tmp_path / "nova.h"
@@ -344,7 +342,7 @@ def test_device_macro_alone_is_compared(
     assert "is not declared, though" not in text
 
 
-def test_an_absent_interface_that_was_asked_for_is_an_error(check: Check) -> None:
+def test_rejects_absence_of_requested_interface(check: Check) -> None:
     one = ["--targets", "x86_64-linux-gnu", "--interface", "dlpack"]
     both = [*one, "--interface", "c-data"]
     code, text = check(ABI, *both)
@@ -354,12 +352,12 @@ def test_an_absent_interface_that_was_asked_for_is_an_error(check: Check) -> Non
     assert check(ABI, *one)[0] == 2
 
 
-def test_an_empty_choice_of_languages_is_refused(check: Check) -> None:
+def test_rejects_empty_list_of_languages(check: Check) -> None:
     code, text = check(ABI, "--as", "")
     assert (code, text) == (2, "fletching: --as takes c or c++, not ''\n")
 
 
-def test_lag_and_lead_are_notes(check: Check, copy: Callable[..., Path]) -> None:
+def test_missing_and_newer_devices_are_notes(check: Check, copy: Callable[..., Path]) -> None:
     define, ifndef = "#define ARROW_DEVICE_HEXAGON 16\n", "#ifndef ARROW_DEVICE_HEXAGON\n"
     header = copy((define, ""), (ifndef + "#endif\n", "#define ARROW_DEVICE_NEXT 4299\n"))
     code, text = check(header)
@@ -368,7 +366,9 @@ def test_lag_and_lead_are_notes(check: Check, copy: Callable[..., Path]) -> None
     assert "ARROW_DEVICE_NEXT is 4299; the specification does not know this device" in text
 
 
-def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_path: Path) -> None:
+def test_reports_numbers_under_other_names(
+    check: Check, copy: Callable[..., Path], tmp_path: Path
+) -> None:
     header = tmp_path / "dlpack.h"
     text = PINNED_DLPACK.read_text(encoding="utf-8")
     assert "  kDLMetal = 8,\n" in text
@@ -387,7 +387,7 @@ def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_
     assert "ARROW_DEVICE_TPU is 19; the specification has it on DLPack's main branch only" in text
 
 
-def test_numbers_of_dlpacks_main_branch_and_of_forks(check: Check, tmp_path: Path) -> None:
+def test_numbers_of_dlpack_main_and_forks(check: Check, tmp_path: Path) -> None:
     header = tmp_path / "dlpack.h"
     text = PINNED_DLPACK.read_text(encoding="utf-8")
     header.write_text(text.replace("  kDLTrn = 18,", "  kDLTrn = 18, kDLTPUHost = 20,"), "utf-8")
@@ -407,7 +407,7 @@ def test_numbers_of_dlpacks_main_branch_and_of_forks(check: Check, tmp_path: Pat
     assert "kDLTPUHost is 23; DLPack's main branch has it as 20, and no release does" in said
 
 
-def test_json(check: Check, copy: Callable[..., Path]) -> None:
+def test_json_lists_differences(check: Check, copy: Callable[..., Path]) -> None:
     header = copy(("ARROW_DEVICE_METAL 8", "ARROW_DEVICE_METAL 9"))
     code, text = check(header, "--json", "--as", "c", "--targets", "s390x-linux-gnu")
     assert code == 1
@@ -417,7 +417,7 @@ def test_json(check: Check, copy: Callable[..., Path]) -> None:
     assert found["findings"][0]["subject"] == "ARROW_DEVICE_METAL"
 
 
-def test_a_cpp_header_is_read_as_cpp(check: Check, tmp_path: Path) -> None:
+def test_reads_cpp_header_as_cpp(check: Check, tmp_path: Path) -> None:
     header = tmp_path / "only.hpp"
     header.write_text(f'namespace a {{ class B; }}\n#include "{ABI}"\n', encoding="utf-8")
     code, text = check(header)
@@ -425,7 +425,7 @@ def test_a_cpp_header_is_read_as_cpp(check: Check, tmp_path: Path) -> None:
     assert f"read as c++ on {len(TARGETS)} targets" in text
 
 
-def test_every_layout_class_is_read(check: Check) -> None:
+def test_reads_every_layout_class(check: Check) -> None:
     _, text = check(OURS, "--json")
     targets = {run["target"] for run in json.loads(text)["runs"]}
     assert targets == set(TARGETS)

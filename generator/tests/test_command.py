@@ -13,14 +13,14 @@ from fletching_generator.cli import main
 from fletching_generator.spec.model import Spec
 
 
-def test_version_is_the_one_of_the_spec(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_matches_spec(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--root", str(REPOSITORY), "--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"fletching {spec.project.version}\n"
 
 
-def test_root_is_accepted_before_and_after_the_command(
+def test_root_is_accepted_before_and_after_command(
     scratch: Scratch, dlpack: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header, root = str(dlpack), ["--root", str(scratch.root)]
@@ -33,7 +33,7 @@ def test_root_is_accepted_before_and_after_the_command(
     assert "spec/project.yaml:1: (whole file): the file is missing" in capsys.readouterr().err
 
 
-def test_exit_code_of_a_wrong_spec(scratch: Scratch, dlpack: Path) -> None:
+def test_invalid_spec_determines_exit_code(scratch: Scratch, dlpack: Path) -> None:
     """check-spec reports the mistake, and the other commands do not run because of it."""
     scratch.replace("devices.yaml", "value: 13", "value: thirteen")
     root = ["--root", str(scratch.root)]
@@ -42,7 +42,7 @@ def test_exit_code_of_a_wrong_spec(scratch: Scratch, dlpack: Path) -> None:
         assert main([*command, *root]) == 2, command
 
 
-def test_reader_that_leaves_early_ends_the_command_without_words() -> None:
+def test_closed_output_pipe_ends_command_silently() -> None:
     command = [sys.executable, "-m", "fletching_generator.cli", "layout", "--json"]
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE

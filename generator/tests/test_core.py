@@ -24,7 +24,7 @@ def _tables(spec: Spec) -> dict[str, str]:
     return render(core.outputs(spec), core.FILTERS, folder)
 
 
-def test_a_table_has_the_functions_of_the_product(spec: Spec) -> None:
+def test_table_has_functions_of_runtime(spec: Spec) -> None:
     tables = _tables(spec)
     for runtime in spec.runtimes:
         if runtime.api != "c":
@@ -35,7 +35,7 @@ def test_a_table_has_the_functions_of_the_product(spec: Spec) -> None:
     assert "cuLaunchKernel" not in tables[f"{TABLES}/cuda.h"]
 
 
-def test_every_device_type_is_in_the_table(spec: Spec) -> None:
+def test_table_has_every_device_type(spec: Spec) -> None:
     text = _tables(spec)[f"{TABLES}/devices.h"]
     for device in spec.devices:
         case = f"case {device.arrow or device.value}:"
@@ -50,20 +50,20 @@ def files() -> dict[str, str]:
     return {Path(path).name: text for path, text in bundle.render(ROOT, {}).items()}
 
 
-def test_every_copy_of_the_bundle_is_the_same(files: dict[str, str]) -> None:
+def test_bundle_copies_are_equal(files: dict[str, str]) -> None:
     copies = bundle.render(ROOT, {})
     assert {str(Path(path).parent) for path in copies} >= {"cpp/bundle", RUST}
     assert all(text == files[Path(path).name] for path, text in copies.items())
 
 
-def test_the_bundle_has_each_file_once(files: dict[str, str]) -> None:
+def test_bundle_contains_each_file_once(files: dict[str, str]) -> None:
     for path in [*(ROOT / "cpp/core").rglob("*.h"), ROOT / "cpp/include/fletching/events.h"]:
         title = f"--- {path.relative_to(ROOT)} ---"
         assert sum(text.count(title) for text in files.values()) == 1, title
     assert not re.search(r'^#include "(?!fletching_core.h)', "".join(files.values()), re.MULTILINE)
 
 
-def test_the_bundle_renames_every_function(files: dict[str, str], tmp_path: Path) -> None:
+def test_bundle_renames_every_function(files: dict[str, str], tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
     for prefix in ("", "-DFLETCHING_PREFIX=Mine_"):
@@ -81,7 +81,7 @@ def test_the_bundle_renames_every_function(files: dict[str, str], tmp_path: Path
         assert [name for name in names if not name.startswith(start)] == []
 
 
-def test_the_bundle_names_a_file_that_is_missing(tmp_path: Path) -> None:
+def test_bundle_reports_missing_file(tmp_path: Path) -> None:
     (tmp_path / "cpp/core").mkdir(parents=True)
     assert bundle.render(tmp_path, {}) == {}
     (tmp_path / "cpp/core/core.c").write_text('#include "none.h"\n', "utf-8")

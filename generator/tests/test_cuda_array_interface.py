@@ -139,18 +139,18 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_spec_names_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
+def test_invalid_spec_reports_place_and_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(FILE, *SPOILED[name])
 
 
-def test_a_key_that_no_check_looks_at(scratch: Scratch) -> None:
+def test_rejects_key_without_check(scratch: Scratch) -> None:
     path = scratch.root / "spec" / FILE
     text = path.read_text(encoding="utf-8").replace("    key: descr\n", "    key: typestr\n")
     path.write_text(text, encoding="utf-8")
     assert "keys[5].name: no check reads 'descr'; hint: add a check" in scratch.mistakes()[0]
 
 
-def test_a_check_of_a_key_that_is_not_there(scratch: Scratch) -> None:
+def test_rejects_check_of_unknown_key(scratch: Scratch) -> None:
     path = scratch.root / "spec" / FILE
     text = path.read_text(encoding="utf-8")
     start, end = text.index("  - name: stream\n"), text.index("# The type string:")
@@ -160,7 +160,7 @@ def test_a_check_of_a_key_that_is_not_there(scratch: Scratch) -> None:
     assert "checks[22].key: unknown key 'stream'; hint: use one of shape, typestr," in found[0]
 
 
-def test_missing_file(scratch: Scratch) -> None:
+def test_rejects_missing_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / FILE).unlink()
     assert scratch.mistakes() == [f"spec/{FILE}:1: (whole file): the file is missing; hint: add it"]
 
@@ -285,16 +285,16 @@ def lines(violations: Any) -> list[str]:
     return [f"{v.rule.partition('.')[2]} {v.key}".strip() for v in violations]
 
 
-def test_the_good_spec_passes(replay: Any) -> None:
+def test_valid_spec_passes(replay: Any) -> None:
     assert replay(CAI) == []
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_vector_notices(name: str, replay: Any) -> None:
+def test_vectors_detect_mutant(name: str, replay: Any) -> None:
     assert replay(MUTANTS[name]) != []
 
 
-def test_the_header_has_the_checks_of_the_spec(spec: Spec) -> None:
+def test_header_has_checks_of_spec(spec: Spec) -> None:
     for i, check in enumerate(CAI.checks):
         for interface, there in ((CAI, check.typed), (without(i, "checks"), False)):
             changed = dataclasses.replace(spec, cuda_array_interface=interface)
@@ -302,7 +302,7 @@ def test_the_header_has_the_checks_of_the_spec(spec: Spec) -> None:
             assert (f'{{"{check.id}",' in texts[HEADER]) == there
 
 
-def test_every_check_is_written() -> None:
+def test_model_and_header_implement_every_check() -> None:
     model = REPOSITORY / "tests" / "cuda_array_interface" / "model.py"
     header = REPOSITORY / "cpp" / "include" / "fletching" / "cuda_array_interface.hpp"
     for check in CAI.checks:

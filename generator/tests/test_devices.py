@@ -13,16 +13,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "bin" / "fletching-inspect"
 
 
-def test_a_program_that_is_not_built_is_named(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_program_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--root", str(tmp_path), "devices"]) == 2
     error = capfd.readouterr().err
     assert "build/bin/fletching-inspect is not built; run `make build`" in error
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
-def test_every_device_type_has_an_entry(capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_device_type_has_entry(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--root", str(ROOT), "devices", "--json"]) == 0
     entries = json.loads(capfd.readouterr().out)
     names = [entry["name"] for entry in entries]
@@ -35,7 +33,7 @@ def test_every_device_type_has_an_entry(capfd: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
-def test_people_read_lines(capfd: pytest.CaptureFixture[str]) -> None:
+def test_text_output_has_one_line_per_device(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--root", str(ROOT), "devices"]) == 0
     assert capfd.readouterr().out.startswith("cpu           real\n")
 
@@ -50,7 +48,7 @@ def test_people_read_lines(capfd: pytest.CaptureFixture[str]) -> None:
         (["--versions"], 2, "", r"fletching-inspect devices .*"),
     ],
 )
-def test_the_other_arguments(arguments: list[str], code: int, printed: str, said: str) -> None:
+def test_other_arguments(arguments: list[str], code: int, printed: str, said: str) -> None:
     done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert re.fullmatch(printed, done.stdout, re.DOTALL)

@@ -33,7 +33,7 @@ def anchors(page: str) -> list[str]:
     return own + slugs
 
 
-def test_every_device_has_a_page(spec: Spec, pages: dict[str, str]) -> None:
+def test_every_device_has_page(spec: Spec, pages: dict[str, str]) -> None:
     for device in spec.devices:
         page = pages[f"{PAGES}/devices/{device.name}.md"]
         wanted = [device.doc, f"| {device.value} |", f"`{device.dlpack}`", device.device_id]
@@ -43,14 +43,14 @@ def test_every_device_has_a_page(spec: Spec, pages: dict[str, str]) -> None:
     assert there == {device.name for device in spec.devices}
 
 
-def test_only_the_field_has_no_name(spec: Spec) -> None:
+def test_callback_parameters_have_names(spec: Spec) -> None:
     fields = [field for struct in spec.structs for field in struct.fields]
     assert any("set_error" in declaration(field) for field in fields)
     for field in fields:
         assert declaration(field).count("(*)") == field.is_callback, declaration(field)
 
 
-def test_the_table_of_devices_shows_every_number(spec: Spec, pages: dict[str, str]) -> None:
+def test_device_table_shows_every_number(spec: Spec, pages: dict[str, str]) -> None:
     rows = re.findall(r"^\| (\d+) \| (.+?) \|", pages[f"{PAGES}/devices.md"], flags=re.MULTILINE)
     devices = {
         device.value: f"[{device.name}](devices/{device.name}.md)" for device in spec.devices
@@ -61,7 +61,7 @@ def test_the_table_of_devices_shows_every_number(spec: Spec, pages: dict[str, st
     assert {int(value): name for value, name in rows} == {**devices, **other}
 
 
-def test_every_erratum_has_an_anchor(spec: Spec, pages: dict[str, str]) -> None:
+def test_every_erratum_has_anchor(spec: Spec, pages: dict[str, str]) -> None:
     page = pages[f"{PAGES}/errata.md"]
     found = anchors(page)
     for erratum in spec.errata:
@@ -82,7 +82,7 @@ def test_every_struct_and_field_is_described(spec: Spec, pages: dict[str, str]) 
                 assert [text for text in said if text not in section] == []
 
 
-def test_links_between_pages_lead_somewhere(pages: dict[str, str]) -> None:
+def test_links_between_pages_have_targets(pages: dict[str, str]) -> None:
     dead = []
     for path, text in pages.items():
         for target in LINK.findall(text):
@@ -106,13 +106,13 @@ TEXTS = ("docs/**/*.md", "spec/**/*.yaml", "*.md", "cpp/**/*.md", "bindings/**/R
 HEADERS = ("cpp/include/**/*.h", "cpp/include/**/*.hpp", "generator/fletching_generator/**/*.md")
 
 
-def test_wrong_sentences_are_recognized() -> None:
+def test_pattern_finds_wrong_sentences() -> None:
     assert WRONG.search("The text says nothing.. Then")
     assert WRONG.search("The caller does not reads it.")
     assert not WRONG.search("See ../README.md, 1..9, and so on... It does not pass the test.")
 
 
-def test_no_text_has_a_double_full_stop_or_a_verb_in_the_wrong_form() -> None:
+def test_texts_have_no_wrong_sentences() -> None:
     found = [
         f"{path.relative_to(REPOSITORY)}: {line}"
         for pattern in (*TEXTS, *HEADERS)

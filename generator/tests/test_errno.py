@@ -13,12 +13,12 @@ from fletching_generator.spec.model import Spec
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="compares with the numbers of Linux")
-def test_linux_numbers_are_those_of_the_system(spec: Spec) -> None:
+def test_linux_numbers_match_system(spec: Spec) -> None:
     for error in spec.errno.errors:
         assert error.linux == getattr(errno, error.name), error.name
 
 
-def test_every_number_that_the_spec_names_is_in_the_table(spec: Spec) -> None:
+def test_table_has_every_number_named_in_spec(spec: Spec) -> None:
     known = {error.name for error in spec.errno.errors}
     named = set()
     for path in (REPOSITORY / "spec").rglob("*.yaml"):
@@ -26,7 +26,7 @@ def test_every_number_that_the_spec_names_is_in_the_table(spec: Spec) -> None:
     assert {"EINVAL", "ENOMEM"} <= {name for name in named if hasattr(errno, name)} <= known
 
 
-def test_classes_without_exceptions_of_a_language_are_left_out(spec: Spec) -> None:
+def test_classes_without_exceptions_are_omitted(spec: Spec) -> None:
     assert spec.errno.of("go")["ENOSYS"] == ("errors.ErrUnsupported",)
     assert "ENOMEM" not in spec.errno.of("go")
 
@@ -43,5 +43,5 @@ def test_classes_without_exceptions_of_a_language_are_left_out(spec: Spec) -> No
         ("[ValueError]", "[MemoryError]", r"exceptions\.python: 'MemoryError' is already ENOMEM"),
     ],
 )
-def test_mistakes_are_named(scratch: Scratch, old: str, new: str, expected: str) -> None:
+def test_reports_mistakes(scratch: Scratch, old: str, new: str, expected: str) -> None:
     scratch.refuses("errno.yaml", old, new, expected)

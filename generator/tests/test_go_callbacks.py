@@ -33,7 +33,7 @@ def stub(texts: dict[str, str], name: str) -> str:
     return function(texts[STUBS], exported[0])
 
 
-def test_every_callback_has_a_type_a_call_and_a_stub(texts: dict[str, str], spec: Spec) -> None:
+def test_every_callback_has_type_call_and_stub(texts: dict[str, str], spec: Spec) -> None:
     for struct in callbacks.structs(spec):
         for callback in struct.callbacks:
             type_ = callback.function_type.removeprefix("abi.")
@@ -49,7 +49,7 @@ def test_every_callback_has_a_type_a_call_and_a_stub(texts: dict[str, str], spec
             )
 
 
-def test_a_panic_becomes_the_failure_of_the_contract(texts: dict[str, str], spec: Spec) -> None:
+def test_panic_returns_failure_of_contract(texts: dict[str, str], spec: Spec) -> None:
     expected = {"errno": "&result, C.EIO)", "-1": "&result, -1)", "NULL": "&result, 0)"}
     seen = set()
     for struct in callbacks.structs(spec):
@@ -74,19 +74,17 @@ def test_a_panic_becomes_the_failure_of_the_contract(texts: dict[str, str], spec
         ("DLPackExchangeAPI_current_work_stream", "fail"),
     ],
 )
-def test_the_text_of_a_panic_goes_where_there_is_room(
-    name: str, guard: str, texts: dict[str, str]
-) -> None:
+def test_panic_text_is_stored_where_possible(name: str, guard: str, texts: dict[str, str]) -> None:
     assert f"\tdefer {guard}(" in stub(texts, name)
 
 
-def test_functions_without_a_struct_call_one_value_of_the_process(texts: dict[str, str]) -> None:
+def test_functions_without_struct_call_process_value(texts: dict[str, str]) -> None:
     assert "func SetDLPackExchangeAPI(value DLPackExchangeAPICallbacks)" in texts[STUBS]
     assert texts[STUBS].count("\nfunc Set") == 1
     assert "PrivateData" not in stub(texts, "DLPackExchangeAPI_current_work_stream")
 
 
-def test_what_frees_the_struct_itself_is_called_in_place(texts: dict[str, str]) -> None:
+def test_freeing_releases_are_called_in_place(texts: dict[str, str]) -> None:
     moved = r"func Release(\w+)\(.*\n(?:.*\n){4}\tC\.release_moved"
     assert set(re.findall(moved, texts[CALLS])) == {
         "ArrowSchema",
@@ -102,7 +100,7 @@ def test_what_frees_the_struct_itself_is_called_in_place(texts: dict[str, str]) 
         assert f"(s *{name}) MoveTo" not in texts[f"{ABI}/operations.go"]
 
 
-def test_a_release_marks_its_struct_before_it_enters_go(texts: dict[str, str]) -> None:
+def test_release_marks_struct_before_go_call(texts: dict[str, str]) -> None:
     text = stub(texts, "ArrowArray_release")
     assert text.index(".Release = 0\n") < text.index("find[ArrowArrayCallbacks](handle).Release(")
     assert ".Release = 0" not in stub(texts, "ArrowAsyncDeviceStreamHandler_release")
@@ -111,7 +109,7 @@ def test_a_release_marks_its_struct_before_it_enters_go(texts: dict[str, str]) -
 # --- Wrong specs must still generate Go that compiles, so that the ABI tests can detect them -----
 
 
-def test_a_struct_without_private_data(scratch: Scratch) -> None:
+def test_struct_without_private_data_uses_static_callbacks(scratch: Scratch) -> None:
     path = scratch.root / "spec" / "c-stream.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("private_data", "own_data"), "utf-8")
     texts = render_module(go, scratch.load())
@@ -120,7 +118,7 @@ def test_a_struct_without_private_data(scratch: Scratch) -> None:
     assert "\tdefer fail(" in stub(texts, "ArrowArrayStream_get_next"), "the stub gets no handle"
 
 
-def test_a_release_with_a_result_is_only_called(scratch: Scratch) -> None:
+def test_release_with_result_has_call_only(scratch: Scratch) -> None:
     scratch.replace(
         "c-async-stream.yaml",
         'type: "callback(self: ArrowAsyncDeviceStreamHandler*) -> void"',

@@ -17,13 +17,13 @@ CORE = "bindings/go/core.go"
 STUBS = "bindings/go/abi/callbacks/stubs.go"
 
 
-def test_the_module_has_the_files_of_the_bundle() -> None:
+def test_module_has_bundle_files() -> None:
     files = bundle.render(ROOT, {})
     for name in ("fletching_core.c", "fletching_core.h"):
         assert files[f"bindings/go/{name}"] == files[f"cpp/bundle/{name}"]
 
 
-def test_every_c_name_has_the_version_in_it(scratch: Scratch) -> None:
+def test_every_c_name_contains_version(scratch: Scratch) -> None:
     scratch.replace("project.yaml", "version: 0.1.0", "version: 1.20.3")
     texts = render_module(go, scratch.load())
     prefix = "fletching_go_v1_20_3_"
@@ -34,7 +34,7 @@ def test_every_c_name_has_the_version_in_it(scratch: Scratch) -> None:
         assert [name for name in exported if not name.startswith(prefix)] == []
 
 
-def test_every_device_of_a_runtime_is_in_its_case(spec: Spec) -> None:
+def test_runtime_case_has_every_device(spec: Spec) -> None:
     text = render_module(go, spec)[CORE]
     cases = re.findall(r"case (.+):\n\t\treturn C.FLETCHING_RUNTIME_(\w+)", text)
     found = {name.lower(): devices.count("abi.Device") for devices, name in cases}

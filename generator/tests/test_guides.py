@@ -22,7 +22,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(pattern, text, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_a_device_is_added_as_the_guide_shows(
+def test_adding_device_matches_guide(
     scratch: Scratch, dlpack: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = DOCS / "adding-a-device.md"
@@ -49,7 +49,7 @@ def test_a_device_is_added_as_the_guide_shows(
     assert entries and all(entry in written for entry in entries)
 
 
-def test_a_language_is_added_as_the_guide_shows(spec: Spec, tmp_path: Path) -> None:
+def test_adding_language_matches_guide(spec: Spec, tmp_path: Path) -> None:
     page = DOCS / "adding-a-language.md"
     (module,) = blocks(page, "python")
     (template,) = blocks(page, "jinja")
@@ -65,7 +65,7 @@ def test_a_language_is_added_as_the_guide_shows(spec: Spec, tmp_path: Path) -> N
     assert text.count("pub const ") == len(spec.devices)
 
 
-def test_the_guide_lists_the_delimiters(spec: Spec) -> None:
+def test_guide_lists_delimiters(spec: Spec) -> None:
     page = (DOCS / "adding-a-language.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+?) \| `(\S+) for \.\.\. (\S+)` \| `(\S+) ", page, flags=re.MULTILINE)
     shown = {

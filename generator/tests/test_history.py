@@ -85,7 +85,7 @@ def generated(root: Path) -> dict[str, bytes]:
     return {name: text for name, text in texts.items() if not name.startswith("spec/")}
 
 
-def test_with_the_decisions_every_file_is_the_committed_one(replayed: Scratch, spec: Spec) -> None:
+def test_replay_with_decisions_equals_committed_files(replayed: Scratch, spec: Spec) -> None:
     path = replayed.root / "spec" / "devices.yaml"
     committed = (REPOSITORY / "spec" / "devices.yaml").read_text(encoding="utf-8")
     text = path.read_text(encoding="utf-8")
@@ -100,7 +100,7 @@ def test_with_the_decisions_every_file_is_the_committed_one(replayed: Scratch, s
     assert different == []
 
 
-def test_without_them_only_what_follows_from_them_differs(replayed: Scratch, spec: Spec) -> None:
+def test_replay_without_decisions_differs_for_new_devices(replayed: Scratch, spec: Spec) -> None:
     new = new_devices(spec)
     old = [device for device in spec.devices if device not in new]
     assert [d for d in replayed.load().devices if d.value <= LAST_OF_DLPACK_0_6] == old

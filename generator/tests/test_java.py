@@ -34,9 +34,7 @@ def callbacks(spec: Spec) -> list[tuple[Struct, Field]]:
     return [(struct, field) for struct in spec.structs for field in struct.callbacks]
 
 
-def test_every_stub_returns_what_the_contract_says(
-    texts: dict[tuple[str, str], str], spec: Spec
-) -> None:
+def test_stubs_return_failure_of_contract(texts: dict[tuple[str, str], str], spec: Spec) -> None:
     assert {field.contract.failure for _, field in callbacks(spec) if field.contract} == {*EXPECTED}
     for struct, field in callbacks(spec):
         assert field.contract is not None
@@ -53,20 +51,20 @@ def test_every_stub_returns_what_the_contract_says(
         assert jna[1] == expected
 
 
-def test_another_contract_is_another_value(spec: Spec) -> None:
+def test_other_contract_returns_other_value(spec: Spec) -> None:
     field = next(f for _, f in callbacks(spec) if f.contract and f.contract.failure == "errno")
     assert field.contract is not None
     assert failure(field) == "Failures.EIO"
     assert failure(replace(field, contract=replace(field.contract, failure=-1))) == "-1"
 
 
-def test_one_callback_reports_by_a_function_that_it_gets(spec: Spec) -> None:
+def test_only_allocator_reports_by_parameter(spec: Spec) -> None:
     reporting = {field.name: reporter(field) for _, field in callbacks(spec) if reporter(field)}
     assert reporting == {"managed_tensor_allocator": "setError, errorCtx"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_filled_by_the_producer_is_moved(
+def test_structs_filled_by_producer_have_move(
     engine: str, texts: dict[tuple[str, str], str], spec: Spec
 ) -> None:
     moved = {s.name for s in spec.structs if "static void move(" in texts[engine, s.name]}
@@ -93,5 +91,5 @@ def test_unsigned_values_are_widened() -> None:
     assert (from_memory(long, "x"), to_memory(long, "S.f")) == ("x", "value")
 
 
-def test_an_entry_of_a_list_has_its_own_name() -> None:
+def test_list_entries_have_singular_names() -> None:
     assert [singular(n) for n in ("children", "buffers", "shape")] == ["child", "buffer", "shape"]

@@ -30,7 +30,7 @@ def called(spec: Spec) -> list[Struct]:
     return [struct for struct in spec.structs if struct.name != "DLPackExchangeAPI"]
 
 
-def test_every_field_has_its_offset(files: dict[str, str], spec: Spec) -> None:
+def test_fields_have_offsets(files: dict[str, str], spec: Spec) -> None:
     rows = re.findall(
         r'static final long (\w+) =\s+offset\(Offsets\.(\w+), "(\w+)"\);', files["Fields"]
     )
@@ -40,7 +40,7 @@ def test_every_field_has_its_offset(files: dict[str, str], spec: Spec) -> None:
     assert len({name for name, _, _ in rows}) == len(rows), "no name twice"
 
 
-def test_every_callback_has_its_signature_and_failure(files: dict[str, str], spec: Spec) -> None:
+def test_callbacks_have_signature_and_failure(files: dict[str, str], spec: Spec) -> None:
     rows = re.findall(
         r'  (\w+)\(\s*"(\w+)\.(\w+)",\s+"(\w+)",\s+([\w.]+),\s+Fields\.(\w+)\)[,;]',
         files["Callback"],
@@ -56,7 +56,7 @@ def test_every_callback_has_its_signature_and_failure(files: dict[str, str], spe
     assert all(row[0] == row[5] and row[0].endswith(f"_{row[2].upper()}") for row in rows)
 
 
-def test_every_tensor_type_has_a_row(files: dict[str, str], spec: Spec) -> None:
+def test_tensor_types_have_rows(files: dict[str, str], spec: Spec) -> None:
     text = re.sub(r"\s+", " ", files["TensorTypes"])
     rows = re.findall(
         r"new TensorType\( ?DataTypeCode\.(\w+), (\d+), (\d+), (\w+), \"([^\"]+)\", (\d+), (\d+),"
@@ -81,7 +81,7 @@ def test_every_tensor_type_has_a_row(files: dict[str, str], spec: Spec) -> None:
     ]
 
 
-def test_a_runtime_with_captures_has_its_own_functions(files: dict[str, str], spec: Spec) -> None:
+def test_capturing_calls_use_functions_of_runtime(files: dict[str, str], spec: Spec) -> None:
     for name, table, prefixes in (
         ("CUDA", "CudaTable", ("CU_", "CUDA_")),
         ("HIP", "HipTable", ("HIP_",)),

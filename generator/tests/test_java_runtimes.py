@@ -30,16 +30,14 @@ def table(files: dict[str, str], runtime: Runtime) -> str:
     return files[f"{FOLDER}{pascal(runtime.name)}Table.java"]
 
 
-def test_a_runtime_has_a_table_when_its_events_are_waited_on_by_a_call(
-    files: dict[str, str], spec: Spec
-) -> None:
+def test_runtimes_with_wait_calls_have_tables(files: dict[str, str], spec: Spec) -> None:
     called = {pascal(runtime.name) for runtime in called_runtimes(spec)}
     assert called == {"Cuda", "Hip", "Opencl"}
     assert {*files} >= {KINDS, *(f"{FOLDER}{name}Table.java" for name in called)}
     assert len([path for path in files if path.endswith("Table.java")]) == len(called)
 
 
-def test_every_function_is_there_under_its_symbol(files: dict[str, str], spec: Spec) -> None:
+def test_table_has_every_function_with_symbol(files: dict[str, str], spec: Spec) -> None:
     for runtime in called_runtimes(spec):
         rows = re.findall(
             r'static final Symbol (\w+) =\s+LIBRARY\.symbol\(\s*"(\w+)", "(\w+)"\);',
@@ -68,7 +66,7 @@ def test_every_function_is_there_under_its_symbol(files: dict[str, str], spec: S
         ("opencl", "clCreateCommandQueue", "aaala"),  # cl_bitfield has 64 bits everywhere
     ],
 )
-def test_a_signature_has_the_types_of_the_engine(
+def test_signature_uses_types_of_engine(
     spec: Spec, runtime: str, function: str, expected: str
 ) -> None:
     found = next(each for each in spec.runtimes if each.name == runtime)
@@ -77,7 +75,7 @@ def test_a_signature_has_the_types_of_the_engine(
     )
 
 
-def test_every_device_of_a_runtime_is_in_its_case(files: dict[str, str], spec: Spec) -> None:
+def test_runtime_case_has_every_device(files: dict[str, str], spec: Spec) -> None:
     cases = re.findall(r"((?:      case \d+: // \w+\n)+)        return (\w+);", files[KINDS])
     found = {
         name.lower(): [int(value) for value in re.findall(r"case (\d+)", text)]
@@ -89,7 +87,7 @@ def test_every_device_of_a_runtime_is_in_its_case(files: dict[str, str], spec: S
     }
 
 
-def test_what_an_answer_means_is_that_of_the_spec(files: dict[str, str], spec: Spec) -> None:
+def test_query_results_match_spec(files: dict[str, str], spec: Spec) -> None:
     for runtime in called_runtimes(spec):
         assert runtime.query is not None
         text = table(files, runtime)
@@ -107,7 +105,7 @@ def test_what_an_answer_means_is_that_of_the_spec(files: dict[str, str], spec: S
         assert re.findall(r"case (\w+):", lost) == names
 
 
-def test_every_status_has_its_name(files: dict[str, str], spec: Spec) -> None:
+def test_every_status_has_name(files: dict[str, str], spec: Spec) -> None:
     for runtime in called_runtimes(spec):
         names = re.findall(r'case (\w+):\n\s+return "(\w+)";', table(files, runtime))
         assert names
@@ -116,7 +114,7 @@ def test_every_status_has_its_name(files: dict[str, str], spec: Spec) -> None:
         )
 
 
-def test_a_change_of_the_spec_shows(scratch: Scratch) -> None:
+def test_table_follows_spec_change(scratch: Scratch) -> None:
     scratch.replace("runtimes.yaml", "symbol: cuEventDestroy_v2", "symbol: cuEventDestroy_v3")
     scratch.replace("runtimes.yaml", "libcuda.so.1, libcuda.so]", "libcuda.so.2]")
     text = render_module(java, scratch.load())[f"{FOLDER}CudaTable.java"]
@@ -135,5 +133,5 @@ def test_a_change_of_the_spec_shows(scratch: Scratch) -> None:
         ("B", 1, "CUstream", "static final long B = 1;"),
     ],
 )
-def test_a_constant_has_its_type(name: str, value: int, type_: str, expected: str) -> None:
+def test_constant_has_type(name: str, value: int, type_: str, expected: str) -> None:
     assert runtimes.constant_row(Constant(name, value, "", type_), {"CUstream"}) == expected

@@ -30,7 +30,7 @@ def test_size_and_alignment(name: str, spec: Spec) -> None:
     assert [(layout.size, layout.align) for layout in found] == list(MEASURED[name])
 
 
-def test_offsets_of_the_device_array(spec: Spec) -> None:
+def test_device_array_offsets(spec: Spec) -> None:
     struct = spec.struct("ArrowDeviceArray")
     found = [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
     offsets = [[field.offset for field in layout.fields] for layout in found]
@@ -44,7 +44,7 @@ def test_padding(spec: Spec) -> None:
     assert device.gap_before("sync_event") == 4
 
 
-def test_leaves_open_embedded_structs(spec: Spec) -> None:
+def test_leaves_include_fields_of_embedded_structs(spec: Spec) -> None:
     paths = [leaf.path for leaf in leaves(spec, spec.struct("ArrowDeviceArray"))]
     assert paths[0] == "array.length"
     assert paths[-4:] == ["device_id", "device_type", "sync_event", "reserved"]
@@ -57,14 +57,14 @@ def test_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["Nope"], ["--target", "pdp11"]])
-def test_command_names_what_exists(
+def test_command_lists_valid_names(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["layout", *arguments]) == 2
     assert "use one of" in capsys.readouterr().err
 
 
-def test_command_reads_only_what_declares(
+def test_command_reads_declarations_only(
     scratch: Scratch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("runtimes", "async", "async-scenarios", "cuda-array-interface"):

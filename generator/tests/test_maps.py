@@ -84,7 +84,7 @@ def expected(
     return found
 
 
-def test_each_struct_has_its_maps(spec: Spec) -> None:
+def test_each_struct_has_maps(spec: Spec) -> None:
     names = {output.path for output in maps.outputs(spec)}
     wanted = itertools.product(spec.structs, LAYOUT_CLASSES)
     assert names == {f"{maps.FOLDER}/{s.name}-{target.name}.svg" for s, target in wanted}
@@ -98,7 +98,7 @@ def test_every_byte_is_drawn_once(name: str, target: LayoutClass, spec: Spec) ->
 
 
 @pytest.mark.parametrize(("name", "target"), CASES)
-def test_the_drawing_is_the_layout(name: str, target: LayoutClass, spec: Spec) -> None:
+def test_drawing_matches_layout(name: str, target: LayoutClass, spec: Spec) -> None:
     picture = draw(name, target)
     wanted = expected(spec, spec.struct(name), target)
     drawn = {}
@@ -114,7 +114,7 @@ def test_the_drawing_is_the_layout(name: str, target: LayoutClass, spec: Spec) -
 
 
 @pytest.mark.parametrize(("name", "target"), CASES)
-def test_the_picture_is_described_in_words(name: str, target: LayoutClass, spec: Spec) -> None:
+def test_picture_has_text_description(name: str, target: LayoutClass, spec: Spec) -> None:
     picture = draw(name, target)
     layout = struct_layout(spec, spec.struct(name), target)
     title = picture.findtext(f"{SVG}title") or ""
@@ -125,13 +125,13 @@ def test_the_picture_is_described_in_words(name: str, target: LayoutClass, spec:
         assert re.search(rf"\b{re.escape(path)}: [^;]+, offset {offset}, {size} bytes?\b", words)
 
 
-def test_kinds_differ_by_more_than_color() -> None:
+def test_kinds_differ_without_color() -> None:
     picture = draw("ArrowDeviceArray", LAYOUT_CLASSES[0])
     names = [part(cell, "name") for cell in cells(picture)]
     assert {"array.length", "→ array.buffers", "ƒ array.release", "padding"} <= set(names)
 
 
-def test_light_and_dark_without_script_or_network() -> None:
+def test_picture_supports_dark_mode_without_script_or_network() -> None:
     for text in pictures().values():
         assert "prefers-color-scheme: dark" in text
         assert "<script" not in text and "href" not in text
@@ -154,7 +154,7 @@ def struct(spec: Spec, name: str, **fields: Type) -> Struct:
     return replace(like, name=name, fields=made)
 
 
-def test_embedded_structs_are_opened_where_they_lie(spec: Spec) -> None:
+def test_embedded_structs_are_expanded_in_place(spec: Spec) -> None:
     other = nested(spec)
     picture = maps.memory_map(other, other.struct("Outer"), LAYOUT_CLASSES[0])
     assert {cell.path: cell.offset for cell in picture.cells} == {
@@ -172,7 +172,7 @@ def test_embedded_structs_are_opened_where_they_lie(spec: Spec) -> None:
     assert inner.x + maps.GROUP == outer.x, "the innermost is next to the memory"
 
 
-def test_text_fits_its_cell(spec: Spec) -> None:
+def test_text_fits_cell(spec: Spec) -> None:
     other = nested(spec)
     picture = maps.memory_map(other, other.struct("Outer"), LAYOUT_CLASSES[0])
     labels = [maps.label(cell, picture.row) for cell in picture.cells]
@@ -183,7 +183,7 @@ def test_text_fits_its_cell(spec: Spec) -> None:
     ]
 
 
-def test_a_field_across_rows_is_drawn_in_pieces() -> None:
+def test_field_across_rows_is_drawn_in_pieces() -> None:
     cell = maps.Cell("wide", "integer", "int64_t[2]", 4, 16)
     pieces = [(box.width // maps.BYTE, box.height // maps.ROW) for box in maps.boxes(cell, 8)]
     assert pieces == [(4, 1), (8, 1), (4, 1)]

@@ -190,11 +190,11 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_rules_name_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
+def test_invalid_rules_report_place_and_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(*SPOILED[name])
 
 
-def test_every_interface_has_its_rules() -> None:
+def test_every_interface_has_rules() -> None:
     spec = load_spec(REPOSITORY)
     families = {family.id for family in load_rulebook(REPOSITORY, spec).families}
     assert families >= {interface.id for interface in spec.interfaces}
@@ -213,7 +213,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[p.relative_to(REFERENCE).as_posix() for p in PAGES])
-def test_every_link_of_the_reference_has_a_target(page: Path) -> None:
+def test_reference_links_have_targets(page: Path) -> None:
     for target in re.findall(r"\]\((?!https:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
         path, _, anchor = target.partition("#")
         other = (page.parent / path).resolve() if path else page
@@ -221,7 +221,7 @@ def test_every_link_of_the_reference_has_a_target(page: Path) -> None:
         assert not anchor or anchor in anchors(other), target
 
 
-def test_an_erratum_names_the_rules_that_it_decides() -> None:
+def test_erratum_names_decided_rules() -> None:
     page = (REFERENCE / "errata.md").read_text(encoding="utf-8")
     sections = {part.partition("\n")[0]: part for part in page.split("\n## ")[1:]}
     for family in load_rulebook(REPOSITORY, load_spec(REPOSITORY)).families:

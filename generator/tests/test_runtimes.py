@@ -301,17 +301,17 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_an_event_is_that_of_the_runtime(name: str, scratch: Scratch) -> None:
+def test_event_must_match_runtime(name: str, scratch: Scratch) -> None:
     scratch.refuses(D, *EVENTS[name])
     load_spec(scratch.root, events=False)  # as for deliberately wrong specs
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_spec_names_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
+def test_invalid_spec_reports_place_and_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(*SPOILED[name])
 
 
-def test_true_symbols_and_signatures(spec: Spec) -> None:
+def test_symbols_and_signatures(spec: Spec) -> None:
     cuda = next(runtime for runtime in spec.runtimes if runtime.name == "cuda")
     functions = {function.name: function for function in cuda.functions}
     assert functions["cuCtxPushCurrent"].symbol == "cuCtxPushCurrent_v2"
@@ -321,7 +321,7 @@ def test_true_symbols_and_signatures(spec: Spec) -> None:
     assert names == ["stream", "event", "flags"]
 
 
-def test_states_of_an_event(spec: Spec) -> None:
+def test_event_states(spec: Spec) -> None:
     """There are three states: done, pending, and an error for any other value."""
     states = {
         runtime.name: (
@@ -339,7 +339,7 @@ def test_states_of_an_event(spec: Spec) -> None:
     }
 
 
-def test_what_can_be_waited_for(spec: Spec) -> None:
+def test_wait_operations(spec: Spec) -> None:
     ways = {r.name: (r.operation("host_wait").by, r.operation("wait_on").by) for r in spec.runtimes}
     assert ways == {
         "cuda": ("call", "call"),

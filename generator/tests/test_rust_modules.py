@@ -59,7 +59,7 @@ REEXPORTS = {
 }
 
 
-def test_no_circle_of_rust_modules() -> None:
+def test_rust_modules_have_no_import_cycle() -> None:
     graph = {module: uses(module) for module in MODULES}
     order = list(TopologicalSorter(graph).static_order())  # raises CycleError
     assert set(order) == set(MODULES)

@@ -32,11 +32,11 @@ def vendors(spec: Spec) -> str:
         ("hipErrorNotReady", "hip_error_not_ready"),
     ],
 )
-def test_a_name_is_split_at_its_words(name: str, expected: str) -> None:
+def test_snake_splits_words(name: str, expected: str) -> None:
     assert snake(name) == expected
 
 
-def test_a_number_has_one_name(spec: Spec) -> None:
+def test_every_number_has_one_name(spec: Spec) -> None:
     for runtime in spec.runtimes:
         if runtime.api != "c":
             continue
@@ -44,7 +44,7 @@ def test_a_number_has_one_name(spec: Spec) -> None:
         assert len(values) == len(set(values)) > 1
 
 
-def test_the_runtimes_are_numbered_as_in_the_core(vendors: str, spec: Spec) -> None:
+def test_runtime_numbers_match_core(vendors: str, spec: Spec) -> None:
     header = (ROOT / "cpp/include/fletching/events.h").read_text("utf-8")
     for runtime in spec.runtimes:
         match = re.search(rf"FLETCHING_RUNTIME_{runtime.name.upper()} (\d+)", header)
@@ -52,7 +52,7 @@ def test_the_runtimes_are_numbered_as_in_the_core(vendors: str, spec: Spec) -> N
         assert f"    {runtimes.variant(runtime)} = {match[1]}," in vendors
 
 
-def test_every_device_of_a_runtime_is_in_its_arm(vendors: str, spec: Spec) -> None:
+def test_runtime_arm_has_every_device(vendors: str, spec: Spec) -> None:
     text = " ".join(vendors.split())
     for runtime in spec.runtimes:
         devices = [d.name.upper() for d in spec.devices if d.runtime == runtime.name]
@@ -61,7 +61,7 @@ def test_every_device_of_a_runtime_is_in_its_arm(vendors: str, spec: Spec) -> No
         assert f"{arm} => {value}," in text or f"{arm} => {{ {value} }}" in text
 
 
-def test_lines_are_as_long_as_rustfmt_has_them(vendors: str) -> None:
+def test_lines_fit_rustfmt_width(vendors: str) -> None:
     assert [line for line in vendors.splitlines() if len(line) > WIDTH] == []
 
 
@@ -73,7 +73,5 @@ def test_lines_are_as_long_as_rustfmt_has_them(vendors: str) -> None:
         (["A" * 60, "B" * 60], "C", f"        {'A' * 60}\n        | {'B' * 60} => C,"),
     ],
 )
-def test_an_arm_is_broken_as_rustfmt_does_it(
-    patterns: list[str], value: str, expected: str
-) -> None:
+def test_arms_are_wrapped_like_rustfmt(patterns: list[str], value: str, expected: str) -> None:
     assert runtimes.arm(patterns, value).startswith(expected)

@@ -288,7 +288,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_spec_names_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
+def test_invalid_spec_reports_place_and_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(*SPOILED[name])
 
 
@@ -300,14 +300,12 @@ def test_spoiled_spec_names_the_place_and_the_hint(name: str, scratch: Scratch) 
         ("errata.yaml", "about: ARROW_C_ASYNC_STREAM_INTERFACE", "about: ARROW_C_ASYNC_INTERFACE"),
     ],
 )
-def test_the_line_is_the_line_of_the_mistake(
-    file: str, old: str, new: str, scratch: Scratch
-) -> None:
+def test_error_has_line_of_mistake(file: str, old: str, new: str, scratch: Scratch) -> None:
     line = scratch.replace(file, old, new)
     assert scratch.mistakes()[0].startswith(f"spec/{file}:{line}: ")
 
 
-def test_missing_contract(scratch: Scratch) -> None:
+def test_rejects_missing_contract(scratch: Scratch) -> None:
     path = scratch.root / "spec" / "c-stream.yaml"
     text = path.read_text(encoding="utf-8")
     start = text.index("        contract:")
@@ -316,7 +314,7 @@ def test_missing_contract(scratch: Scratch) -> None:
     assert "callback 'get_schema' has no contract; hint: add 'contract:'" in scratch.mistakes()[0]
 
 
-def test_contract_on_data(scratch: Scratch) -> None:
+def test_rejects_contract_on_data(scratch: Scratch) -> None:
     path = scratch.root / "spec" / "c-stream.yaml"
     text = path.read_text(encoding="utf-8")
     text = text.replace(
@@ -326,35 +324,35 @@ def test_contract_on_data(scratch: Scratch) -> None:
     assert "only a callback has a contract; hint: remove it" in scratch.mistakes()[0]
 
 
-def test_every_mistake_of_a_file_is_reported(scratch: Scratch) -> None:
+def test_reports_every_mistake_in_file(scratch: Scratch) -> None:
     scratch.replace("devices.yaml", "value: 4\n", "value: 3\n")
     scratch.replace("devices.yaml", "value: 7\n", "value: 6\n")
     assert len(scratch.mistakes()) == 2
 
 
-def test_missing_file(scratch: Scratch) -> None:
+def test_rejects_missing_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / "errata.yaml").unlink()
     assert scratch.mistakes() == [
         "spec/errata.yaml:1: (whole file): the file is missing; hint: add it"
     ]
 
 
-def test_stray_file(scratch: Scratch) -> None:
+def test_rejects_stray_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / "c-data-old.yaml").write_text("guard: X\n", encoding="utf-8")
     assert "spec/c-data-old.yaml:1: (whole file): not a file of the spec" in scratch.mistakes()[0]
 
 
-def test_binary_file(scratch: Scratch) -> None:
+def test_rejects_binary_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / "errata.yaml").write_bytes(b"errata: \xff\xfe\n")
     assert "byte 8 is not UTF-8; hint: save the file as UTF-8" in scratch.mistakes()[0]
 
 
-def test_empty_file(scratch: Scratch) -> None:
+def test_rejects_empty_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / "errata.yaml").write_text("", encoding="utf-8")
     assert "(whole file): expected type object, got null" in scratch.mistakes()[0]
 
 
-def test_generate_writes_nothing_from_a_spoiled_spec(
+def test_generate_with_invalid_spec_writes_no_file(
     scratch: Scratch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scratch.replace("devices.yaml", "value: 4\n", "value: 3\n")

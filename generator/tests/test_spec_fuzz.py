@@ -119,7 +119,7 @@ def runs(root: Path, count: int, seed: int, *command: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_spoiled_files_end_in_lines(seed: int, tmp_path: Path) -> None:
+def test_check_spec_reports_lines_for_fuzzed_files(seed: int, tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "spec", tmp_path / "spec")
     runs(tmp_path, 75, seed, "check-spec")
 

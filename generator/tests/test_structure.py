@@ -61,25 +61,25 @@ def entries(folder: Path) -> set[str]:
     return {path.relative_to(folder).parts[0] for path in files}
 
 
-def test_subjects_are_folders_and_little_is_on_top() -> None:
+def test_package_has_subject_folders_and_few_modules() -> None:
     assert entries(PACKAGE) == SUBJECTS | {f"{name}.py" for name in ON_TOP | {"__init__"}}
 
 
-def test_languages_holds_languages_and_no_list_of_them() -> None:
+def test_languages_folder_has_no_list_of_languages() -> None:
     registry = MODULES["fletching_generator.languages"]
     assert entries(registry.parent) == {"__init__.py", *find_languages()}
     text = registry.read_text(encoding="utf-8")
     assert [name for name in find_languages() if f'"{name}"' in text] == []
 
 
-def test_no_circle() -> None:
+def test_modules_have_no_import_cycle() -> None:
     graph = {module: {source for source, _ in imports(module)} for module in MODULES}
     order = list(TopologicalSorter(graph).static_order())  # raises CycleError
     assert set(order) == set(MODULES)
     assert sum(map(len, graph.values())) > len(MODULES), "the graph has its edges"
 
 
-def test_no_circle_of_subjects() -> None:
+def test_subjects_have_no_import_cycle() -> None:
     graph: dict[str, set[str]] = {subject: set() for subject in SUBJECTS}
     for module in MODULES:
         users = module.split(".")[1:2]
@@ -92,14 +92,14 @@ def test_no_circle_of_subjects() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_is_short_and_leaves_internals_alone(module: str) -> None:
+def test_module_is_short_and_uses_no_internals(module: str) -> None:
     lines = MODULES[module].read_text(encoding="utf-8").count("\n")
     assert lines <= MOST_LINES
     internal = [f"{source}.{name}" for source, name in imports(module) if name.startswith("_")]
     assert internal == []
 
 
-def test_only_what_makes_files_knows_a_language() -> None:
+def test_only_output_modules_depend_on_languages() -> None:
     makers = (
         "fletching_generator.docs",
         "fletching_generator.languages",

@@ -54,14 +54,14 @@ def devices(scratch: Scratch) -> str:
     return (scratch.root / "spec" / "devices.yaml").read_text(encoding="utf-8")
 
 
-def test_upstream_brings_nothing_new(sync: Sync, scratch: Scratch, dlpack: Path) -> None:
+def test_sync_with_upstream_has_no_changes(sync: Sync, scratch: Scratch, dlpack: Path) -> None:
     before = devices(scratch)
     code, text = sync(dlpack)
     assert (code, devices(scratch)) == (0, before)
     assert "every device and every data-type code" in text
 
 
-def test_a_new_device_is_added_and_idempotent(
+def test_sync_adds_new_device_once(
     sync: Sync, scratch: Scratch, header: Callable[..., Path]
 ) -> None:
     before = devices(scratch)
@@ -82,7 +82,7 @@ def test_a_new_device_is_added_and_idempotent(
             assert "4242" in content and "nextthing" in content.lower(), path
 
 
-def test_dry_run_writes_nothing(sync: Sync, scratch: Scratch, header: Callable[..., Path]) -> None:
+def test_dry_run_writes_no_file(sync: Sync, scratch: Scratch, header: Callable[..., Path]) -> None:
     before = devices(scratch)
     code, text = sync(header("kDLNextThing = 4242,"), "--dry-run")
     assert code == 0
@@ -90,7 +90,7 @@ def test_dry_run_writes_nothing(sync: Sync, scratch: Scratch, header: Callable[.
     assert devices(scratch) == before
 
 
-def test_a_device_between_others_keeps_the_order(
+def test_sync_inserts_device_in_order(
     sync: Sync, scratch: Scratch, header: Callable[..., Path]
 ) -> None:
     whole = devices(scratch)
@@ -126,7 +126,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_nothing_written(
+def test_sync_rejects_invalid_device_without_writing(
     name: str, sync: Sync, scratch: Scratch, header: Callable[..., Path]
 ) -> None:
     extra, replace, expected = REFUSED[name]
@@ -138,7 +138,7 @@ def test_refused_with_nothing_written(
     assert devices(scratch) == before
 
 
-def test_a_value_outside_int32_is_refused(
+def test_sync_rejects_value_outside_int32(
     sync: Sync, scratch: Scratch, header: Callable[..., Path]
 ) -> None:
     path = header("kDLA = 4294967296,")
@@ -157,7 +157,7 @@ def test_a_value_outside_int32_is_refused(
         ("typedef enum { kDLCPU = 1, } DLDeviceTyp\n", ": error: "),
     ],
 )
-def test_no_dlpack_header(
+def test_sync_rejects_other_header(
     content: str, expected: str, sync: Sync, scratch: Scratch, tmp_path: Path
 ) -> None:
     path = tmp_path / "other.h"
@@ -169,9 +169,7 @@ def test_no_dlpack_header(
     assert devices(scratch) == before
 
 
-def test_a_name_that_is_taken_is_refused(
-    sync: Sync, scratch: Scratch, header: Callable[..., Path]
-) -> None:
+def test_sync_rejects_used_name(sync: Sync, scratch: Scratch, header: Callable[..., Path]) -> None:
     before = devices(scratch)
     code, text = sync(header("kDLCuda = 4242,"))
     assert code == 1
@@ -211,7 +209,7 @@ def newer(header: Path) -> Path:
     return header
 
 
-def test_new_codes_are_added_in_place_and_idempotent(
+def test_sync_adds_new_codes_in_place_once(
     sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
 ) -> None:
     before = spec_texts(scratch)
@@ -252,7 +250,7 @@ def test_new_codes_reach_every_language(
     )
 
 
-def test_a_code_between_others_keeps_the_order(sync: Sync, scratch: Scratch, dlpack: Path) -> None:
+def test_sync_inserts_code_in_order(sync: Sync, scratch: Scratch, dlpack: Path) -> None:
     path = scratch.root / "spec" / "dlpack.yaml"
     whole = path.read_text(encoding="utf-8")
     # One entry of several lines and one of a single line.
@@ -284,7 +282,7 @@ REFUSED_CODES = {
 
 
 @pytest.mark.parametrize("name", REFUSED_CODES)
-def test_a_refused_code_writes_nothing(
+def test_sync_rejects_invalid_code_without_writing(
     name: str, sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
 ) -> None:
     old, new, expected = REFUSED_CODES[name]
@@ -325,7 +323,7 @@ def main_header(dlpack: Path, tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def test_main_brings_nothing_new(
+def test_sync_with_main_has_no_changes(
     sync: Sync, scratch: Scratch, main_header: Callable[..., Path]
 ) -> None:
     before = spec_texts(scratch)
@@ -334,7 +332,7 @@ def test_main_brings_nothing_new(
     assert "every device and every data-type code" in text
 
 
-def test_new_numbers_of_main_are_reserved(
+def test_sync_reserves_new_numbers_of_main(
     sync: Sync, scratch: Scratch, main_header: Callable[..., Path]
 ) -> None:
     before = generate.render_all(scratch.load())
@@ -355,7 +353,7 @@ def test_new_numbers_of_main_are_reserved(
     assert sync(header)[0] == 0
 
 
-def test_a_release_completes_what_was_reserved(
+def test_sync_with_release_completes_reserved_numbers(
     sync: Sync, scratch: Scratch, main_header: Callable[..., Path]
 ) -> None:
     code, text = sync(newer(main_header()))
@@ -379,7 +377,7 @@ OTHER_MEANINGS = {
 
 
 @pytest.mark.parametrize("wrong", OTHER_MEANINGS)
-def test_another_meaning_of_a_reserved_number_is_refused(
+def test_sync_rejects_other_meaning_of_reserved_number(
     wrong: str, sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
 ) -> None:
     before = spec_texts(scratch)

@@ -69,7 +69,7 @@ def clang() -> dict[tuple[str, str, str], Run]:
     }
 
 
-def test_every_target_has_one_class() -> None:
+def test_every_target_has_one_layout_class() -> None:
     assert list(CLASSES) == [c.name for c in LAYOUT_CLASSES]
     assert sorted(t for targets in CLASSES.values() for t in targets) == sorted(TARGETS)
 
@@ -77,7 +77,7 @@ def test_every_target_has_one_class() -> None:
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("language", ["c", "c++"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_layout_is_clangs(
+def test_layout_matches_clang(
     target: str,
     language: str,
     header: str,
@@ -94,7 +94,7 @@ def test_layout_is_clangs(
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_class_has_the_sizes_of_the_target(
+def test_layout_class_has_sizes_of_target(
     target: str, clang: dict[tuple[str, str, str], Run]
 ) -> None:
     run = clang["upstream", "c", target]

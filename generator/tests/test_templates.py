@@ -46,7 +46,7 @@ def failing(value: int) -> str:
         ("no banner\n", "made.h:1: no banner in the first three lines"),
     ],
 )
-def test_a_mistake_in_a_template_has_a_place(
+def test_template_mistake_has_place(
     template: str,
     expected: str,
     scratch: Scratch,
@@ -62,7 +62,7 @@ def test_a_mistake_in_a_template_has_a_place(
     assert not (scratch.root / "cpp").exists(), "nothing is written"
 
 
-def test_a_good_template(tmp_path: Path) -> None:
+def test_valid_template_renders(tmp_path: Path) -> None:
     made = Made(tmp_path, f"{BANNER}/*{{ known }}*/\n")
     texts = render(made.outputs(None), made.FILTERS, tmp_path / "templates")
     assert texts["made.h"].endswith("\n1\n")

@@ -8,13 +8,13 @@ from conftest import Scratch
 from fletching_generator.spec.model import Spec
 
 
-def test_every_released_code_has_a_type(spec: Spec) -> None:
+def test_every_released_code_has_type(spec: Spec) -> None:
     named = {row.code for row in spec.tensor_types.types}
     codes = {code.name for code in spec.data_type_codes.enumerators}
     assert codes - named == {"kDLOpaqueHandle"}  # a handle has a meaning only for two parties
 
 
-def test_a_value_has_the_bytes_of_its_storage(spec: Spec) -> None:
+def test_value_sizes_match_storage(spec: Spec) -> None:
     rows = {row.name: row for row in spec.tensor_types.types}
     assert (rows["complex64"].part_bytes, rows["complex64"].parts) == (4, 2)
     assert rows["float6_e2m3fn_x4"].part_bytes == 3
@@ -56,5 +56,5 @@ def test_a_value_has_the_bytes_of_its_storage(spec: Spec) -> None:
         ),
     ],
 )
-def test_mistakes_are_named(scratch: Scratch, old: str, new: str, expected: str) -> None:
+def test_reports_mistakes(scratch: Scratch, old: str, new: str, expected: str) -> None:
     scratch.refuses("tensor-types.yaml", old, new, expected)

@@ -85,11 +85,11 @@ def test_sections_of_restructured_text() -> None:
     assert names(RST, "rst") == [*expected, ("Lids and keys", 18)]
 
 
-def test_sections_of_docstrings_are_those_of_the_named_functions() -> None:
+def test_sections_of_docstrings() -> None:
     assert names(PYTHON, "python", ("__box__",)) == [("__box__", 1)]
 
 
-def test_sections_of_a_header() -> None:
+def test_sections_of_header() -> None:
     expected = [("", 1), ("Box", 3), ("Chest", 10), ("Color", 17), ("Paint", 21)]
     assert names(HEADER, "c-header") == expected
 
@@ -101,13 +101,13 @@ def test_sections_of_a_header() -> None:
         ("   *Mandatory.*  Opens", "      *Mandatory.*\n      Opens"),
     ],
 )
-def test_line_breaks_and_indentation_do_not_change_a_hash(old: str, new: str) -> None:
+def test_hash_ignores_line_breaks_and_indentation(old: str, new: str) -> None:
     changed = RST.replace(old, new)
     assert changed != RST
     assert hashes(changed) == hashes(RST)
 
 
-def test_a_changed_word_changes_the_hash_of_its_section() -> None:
+def test_changed_word_changes_hash_of_section() -> None:
     before, after = hashes(RST), hashes(RST.replace("Opens", "Closes"))
     assert [name for name in before if before[name] != after[name]] == ["Box.open"]
 
@@ -116,14 +116,14 @@ def hashes(text: str) -> dict[str, str]:
     return {s.name: s.hash for s in read_sections(text, "rst")}
 
 
-def test_sections_of_one_name_count_as_one() -> None:
+def test_sections_with_same_name_are_merged() -> None:
     twice = "Boxes\n=====\n\nRed.\n\nLids\n====\n\nRound.\n\nBoxes\n=====\n\n{}.\n"
     first, second = (read_sections(twice.format(word), "rst") for word in ("Blue", "Green"))
     assert [s.name for s in first] == ["Boxes", "Lids"]
     assert [a.hash == b.hash for a, b in zip(first, second, strict=True)] == [False, True]
 
 
-def test_new_changed_and_gone_sections() -> None:
+def test_compare_finds_new_changed_and_removed_sections() -> None:
     entries = [TextSection(name, "", hash_, ()) for name, hash_ in hashes(RST).items()]
     text = Text("box", "box.rst", "Boxes", "1", "https://box", "rst", (), tuple(entries))
     assert not compare(text, read_sections(RST, "rst")).wrong
@@ -135,14 +135,14 @@ def test_new_changed_and_gone_sections() -> None:
     assert [entry.name for entry in result.gone] == ["BOX_ROUND"]
 
 
-def test_the_entries_match_the_given_texts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_match_given_texts(capsys: pytest.CaptureFixture[str]) -> None:
     assert check_spec(REPOSITORY, *(word for f in FOLDERS for word in ("--texts", f))) == 0
     lines = capsys.readouterr().out.splitlines()
     files = {line.split()[0] for line in lines[1:] if not line.endswith("not given")}
     assert files >= {"abi.h", "dlpack_abi.h"}
 
 
-def test_a_link_has_the_anchor_of_the_section() -> None:
+def test_link_has_anchor_of_section() -> None:
     book = load_rulebook(REPOSITORY, load_spec(REPOSITORY))
     text, section = book.sources["device-array.reserved-zero"][0]
     assert text.link(section) == f"{text.url}#c.ArrowDeviceArray.reserved"
@@ -162,7 +162,7 @@ def check_spec(root: Path, *arguments: str | Path) -> int:
         ('hash: "', 'hash: "0000', "section '' has changed; hint: review whether it needs a rule"),
     ],
 )
-def test_the_command_names_a_difference_and_its_fix(
+def test_command_reports_difference_and_fix(
     old: str, new: str, found: str, scratch: Scratch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = scratch.root / "spec" / "texts" / "arrow-header.yaml"
@@ -181,7 +181,7 @@ def test_the_command_names_a_difference_and_its_fix(
         (".", "no text found: expected a folder with at least one of"),
     ],
 )
-def test_a_folder_without_texts(
+def test_rejects_folder_without_texts(
     folder: str,
     words: str,
     tmp_path: Path,
@@ -200,7 +200,7 @@ def test_a_folder_without_texts(
         ("array_object.py", b"x = 1\ndef (", "array_object.py:2: not Python: "),
     ],
 )
-def test_a_text_that_cannot_be_read(
+def test_rejects_unreadable_text(
     file: str, content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / file).write_bytes(content)

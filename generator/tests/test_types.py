@@ -59,12 +59,12 @@ def test_parse(text: str, parsed: object) -> None:
 @pytest.mark.parametrize(
     "text", ["", "int65", "const int64", "int64[0]", "int64[", "T *x", "callback(T*) -> int", "**"]
 )
-def test_refused(text: str) -> None:
+def test_parse_rejects_invalid_type(text: str) -> None:
     with pytest.raises(TypeExpressionError):
         parse_type(text, NAMES)
 
 
-def test_spell_is_the_inverse_of_parse(spec: Spec) -> None:
+def test_spell_inverts_parse(spec: Spec) -> None:
     names = {s.name: StructType(s.name) for s in spec.structs}
     known = {**names, **{t.type.name: t.type for t in spec.typedefs}}
     for struct in spec.structs:
@@ -77,7 +77,7 @@ def test_spell_is_the_inverse_of_parse(spec: Spec) -> None:
             assert parse_type(spell(type_), known) == type_
 
 
-def test_what_a_pointer_points_to_is_no_part_of_the_type(spec: Spec) -> None:
+def test_pointer_target_does_not_affect_equality(spec: Spec) -> None:
     """Every pointer of a field or a callback has a target, but the C types remain equal."""
     fields = [field for struct in spec.structs for field in struct.fields]
     types = [field.type for field in fields]

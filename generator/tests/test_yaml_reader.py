@@ -29,7 +29,7 @@ def lines_of(node: Any, path: tuple[str | int, ...] = ()) -> Lines:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_both_parsers_read_the_same(path: Path) -> None:
+def test_reader_agrees_with_ruamel(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     content, lines = read_yaml(text)
     other = YAML(typ="rt", pure=True).load(text)
@@ -37,7 +37,7 @@ def test_both_parsers_read_the_same(path: Path) -> None:
     assert lines == lines_of(other)
 
 
-def test_values() -> None:
+def test_reads_scalar_values() -> None:
     text = "[~, null, '', true, 'true', yes, 010, -1, +2, 0x1F, 0o17, 1e, 1.2.3, 2001-01-01, 1:30]"
     assert read_yaml(text)[0] == [
         *(None, None, "", True, "true", "yes", 10, -1, 2, 31, 15),
@@ -68,14 +68,14 @@ def test_values() -> None:
         ("a: \x07\n", 1, "not YAML: "),
     ],
 )
-def test_what_is_refused(text: str, line: int, problem: str) -> None:
+def test_rejects_unsupported_yaml(text: str, line: int, problem: str) -> None:
     with pytest.raises(YamlError) as caught:
         read_yaml(text)
     assert (caught.value.line, caught.value.problem[: len(problem)]) == (line, problem)
     assert caught.value.hint
 
 
-def test_a_key_that_is_null_ends_in_a_line(
+def test_null_key_is_reported_with_line(
     scratch: Scratch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = scratch.root / "spec" / "devices.yaml"

@@ -51,14 +51,14 @@ TARGETS = [word for target in BY_WIDTH for word in ("--target", target)]
 
 
 class Types(unittest.TestCase):
-    def test_the_same_in_c_and_cplusplus_and_on_every_target(self) -> None:
+    def test_canonical_types_are_equal_in_c_and_cpp(self) -> None:
         for facts in extract(*TARGETS, "records.h"):
             self.assertEqual(facts["error_count"], 0, facts["diagnostics"])
             for path, expected in (EVERYWHERE | BY_WIDTH[facts["target"]]).items():
                 with self.subTest(language=facts["language"], target=facts["target"], path=path):
                     self.assertEqual(field(facts, path)["canonical"], expected)
 
-    def test_as_written(self) -> None:
+    def test_type_keeps_spelling(self) -> None:
         facts = extract_one("c", "records.h")
         self.assertEqual(field(facts, "Pointers.later")["type"], "struct Later **")
         self.assertEqual(field(facts, "Scalars.number")["type"], "Number")
@@ -206,7 +206,7 @@ class Enums(unittest.TestCase):
                 [("kCpu", 1, 8, "1"), ("kGpu", 2, 9, None), ("kNext", 17, 10, "kGpu + 15")],
             )
 
-    def test_others(self) -> None:
+    def test_unusual_enums(self) -> None:
         facts = extract_one("c++", "enums.h")
         names = [e["name"] for e in facts["enums"]]
         self.assertEqual(names, ["DeviceKind", "Negative", "", "Wide", "Tagged", "Scoped"])
@@ -218,7 +218,7 @@ class Enums(unittest.TestCase):
         scoped = named(facts["enums"], "Scoped")
         self.assertEqual((scoped["scoped"], scoped["fixed"], scoped["size"]), (True, True, 1))
 
-    def test_in_types(self) -> None:
+    def test_enums_in_field_types(self) -> None:
         for facts in extract("enums.h"):
             spelled = [f["canonical"] for f in record(facts, "UsesEnums")["fields"]]
             self.assertEqual(spelled, ["DeviceKind", "Negative", "Tagged"])

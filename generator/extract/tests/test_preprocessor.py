@@ -47,14 +47,14 @@ class Macros(unittest.TestCase):
                 self.assertEqual(facts["skipped_macros"], [])
                 self.assertEqual((facts["diagnostics"], facts["error_count"]), ([], 0))
 
-    def test_a_file_that_is_included_twice(self) -> None:
+    def test_file_included_twice_is_listed_once(self) -> None:
         facts = extract_one("c", "repeats.h")
         found = [(m["name"], m["value"], m["undefined"]) for m in facts["macros"]]
         self.assertEqual(found, [("BASE", 2, False), ("PART", 3, False)])
         self.assertEqual(values(facts["skipped_macros"]), {"HIDDEN": 4})
         self.assertEqual(len(facts["skipped_macros"]), 1)
 
-    def test_values_follow_the_target(self) -> None:
+    def test_values_depend_on_target(self) -> None:
         expected = {
             "x86_64-linux-gnu": {"FAR": 2**33, "LONG_MINUS_ONE": 2**64 - 1},
             "i686-linux-gnu": {"FAR": None, "LONG_MINUS_ONE": 2**32 - 1},
@@ -64,7 +64,7 @@ class Macros(unittest.TestCase):
         for facts in extract("--as", "c", *targets, "long_width.h"):
             self.assertEqual(values(facts["macros"]), expected[facts["target"]])
 
-    def test_text_and_place(self) -> None:
+    def test_text_and_line(self) -> None:
         facts = extract_one("c", "macros.h")
         macro = named(facts["macros"], "ALIAS")
         self.assertEqual((macro["text"], macro["line"]), ("SUM", 17))
@@ -74,12 +74,12 @@ class Macros(unittest.TestCase):
         self.assertEqual(named(facts["macros"], "TEXT")["text"], '"seven"')
         self.assertEqual(named(facts["macros"], "NOTHING")["text"], "")
 
-    def test_undefined(self) -> None:
+    def test_undefined_macros_are_marked(self) -> None:
         macros = extract_one("c", "macros.h")["macros"]
         undefined = [(m["name"], m["value"]) for m in macros if m["undefined"]]
         self.assertEqual(undefined, [("SHORT_LIVED", 1), ("TWICE", 1)])
 
-    def test_function_like_macros_are_left_out(self) -> None:
+    def test_function_like_macros_are_omitted(self) -> None:
         self.assertNotIn("CALL", values(extract_one("c", "macros.h")["macros"]))
 
     def test_doubling_forty_times_has_no_value(self) -> None:
@@ -87,7 +87,7 @@ class Macros(unittest.TestCase):
         (macros, _) = _values_of("\n".join(lines))
         self.assertEqual((macros["M5"], macros["M40"]), (32, None))
 
-    def test_what_takes_a_parser(self) -> None:
+    def test_values_of_parsed_expressions(self) -> None:
         expected = {
             "sizeof(struct Pair)": 8,
             '__builtin_strlen("abc")': 3,
@@ -107,7 +107,7 @@ class Macros(unittest.TestCase):
         for found in _values_of(text):
             self.assertEqual(list(found.values()), list(expected.values()))
 
-    def test_a_body_that_is_no_expression_does_not_touch_the_next(self) -> None:
+    def test_invalid_body_does_not_affect_next(self) -> None:
         bodies = [
             *["(", "[", "{", "kSecond["] * 100,
             *(")", "]", "}", "; int kSecond;", "1 +", "=", "({ 1; })", "[] {", "[x", "S<", "a ?"),
@@ -135,7 +135,7 @@ def _values_of(text: str) -> list[dict[str, int | None]]:
 
 
 class Conditions(unittest.TestCase):
-    def test_spelled_innermost_last(self) -> None:
+    def test_conditions_are_ordered_outermost_first(self) -> None:
         facts = extract_one("c", "conditions.h")
         third = named(facts["macros"], "THIRD")
         self.assertEqual(
@@ -164,7 +164,7 @@ class Conditions(unittest.TestCase):
             ],
         )
 
-    def test_what_is_skipped_follows_the_run(self) -> None:
+    def test_skipped_macros_depend_on_defines(self) -> None:
         facts = extract_one("c++", "conditions.h", "--", "-DOTHER")
         self.assertEqual(
             values(facts["macros"]),
@@ -186,7 +186,7 @@ def _guards(facts: Facts) -> list[tuple[str, int, int, bool, bool]]:
 
 
 class Guards(unittest.TestCase):
-    def test_taken(self) -> None:
+    def test_taken_guards(self) -> None:
         facts = extract_one("c", "guards.h")
         self.assertEqual(
             _guards(facts),
@@ -199,7 +199,7 @@ class Guards(unittest.TestCase):
         self.assertEqual(facts["guards"][1]["conditions"], ["!defined(OUTER_H)"])
         self.assertEqual(facts["guards"][1]["file"], str(HEADERS / "guards.h"))
 
-    def test_not_taken(self) -> None:
+    def test_skipped_guards(self) -> None:
         facts = extract_one("c", "guards.h", "--", "-DINNER_A", "-DINNER_B")
         self.assertEqual(
             [g[3:] for g in _guards(facts)], [(True, True), (False, True), (False, True)]
@@ -208,7 +208,7 @@ class Guards(unittest.TestCase):
         hidden = {k: v for k, v in values(facts["skipped_macros"]).items() if v is not None}
         self.assertEqual(hidden, {"A_VALUE": 1, "B_VALUE": 2})
 
-    def test_not_reached(self) -> None:
+    def test_unreached_guards(self) -> None:
         facts = extract_one("c", "guards.h", "--", "-DOUTER_H")
         self.assertEqual(
             [g[3:] for g in _guards(facts)], [(False, True), (False, False), (False, False)]

@@ -57,7 +57,7 @@ class Targets(unittest.TestCase):
                 self.assertEqual((member["offset"], member["align"]), (align, align))
                 self.assertEqual(record(facts, "Member")["size"], align + 8)
 
-    def test_unknown_triples(self) -> None:
+    def test_rejects_unknown_triples(self) -> None:
         for triple, why in {
             "pdp11-linux-gnu": "clang knows no architecture 'pdp11'",
             "x86_64-lunix-gnu": "clang knows no operating system 'lunix'",
@@ -76,7 +76,7 @@ class Targets(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
-    def test_first_three_and_the_facts_around_them(self) -> None:
+    def test_reports_first_three_errors_and_surrounding_facts(self) -> None:
         for facts in extract("errors.h"):
             self.assertEqual(facts["error_count"], 4)
             places = [(d["severity"], d["line"], d["column"]) for d in facts["diagnostics"]]
@@ -92,24 +92,24 @@ class Errors(unittest.TestCase):
             )
             self.assertTrue(record(facts, "Good")["valid"])
 
-    def test_missing_include(self) -> None:
+    def test_reports_missing_include(self) -> None:
         facts = extract_one("c", "missing_include.h")
         self.assertEqual(facts["diagnostics"][0]["severity"], "fatal")
         self.assertEqual(facts["diagnostics"][0]["text"], "'not_there.h' file not found")
         self.assertEqual(record(facts, "StillThere")["size"], 4)
         self.assertEqual(values(facts["macros"]), {"STILL_THERE": 1})
 
-    def test_redefinition(self) -> None:
+    def test_reports_redefinition(self) -> None:
         for facts in extract("redefinition.h"):
             self.assertEqual(facts["error_count"], 1)
             self.assertEqual([(r["name"], r["line"]) for r in facts["records"]], [("Twice", 1)])
 
-    def test_warnings_are_no_errors(self) -> None:
+    def test_warnings_are_not_errors(self) -> None:
         facts = extract_one("c", "macros.h", "--", "-DPLAIN=3")
         self.assertEqual((facts["error_count"], facts["warning_count"]), (0, 1))
         self.assertEqual(facts["diagnostics"][0]["severity"], "warning")
 
-    def test_bytes_that_are_not_utf8(self) -> None:
+    def test_accepts_non_utf8_bytes(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             header = Path(folder) / "latin.h"
             header.write_bytes(b'// \xe4\n#define NAME "\xff"\nstruct S { int a; };\nint \xff;\n')
@@ -118,7 +118,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(record(facts, "S")["size"], 4)
         self.assertEqual(facts["error_count"], 1)
 
-    def test_empty_file(self) -> None:
+    def test_accepts_empty_file(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             header = Path(folder) / "empty.h"
             header.touch()
@@ -136,7 +136,7 @@ class Includes(unittest.TestCase):
                 self.assertEqual([r["name"] for r in facts["records"]], ["Buffer"])
                 self.assertEqual(values(facts["macros"]), {"NO_MEMORY": 12})
 
-    def test_folders(self) -> None:
+    def test_include_folders(self) -> None:
         flags = ("-I", HEADERS / "user", "-isystem", HEADERS / "system")
         facts = extract_one("c", "folders.h", "--", *flags)
         self.assertEqual(facts["error_count"], 0, facts["diagnostics"])
@@ -167,7 +167,7 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(done.stderr, r"\Afletching-extract: [^\n]+\n\Z")
         return done.stderr
 
-    def test_files(self) -> None:
+    def test_rejects_unreadable_files(self) -> None:
         self.assertIn("/no/such.h: No such file", self.refused("/no/such.h"))
         self.assertIn("it is a directory", self.refused(HEADERS))
         self.assertIn("it is not a regular file", self.refused("/dev/zero"))
@@ -177,7 +177,7 @@ class CommandLine(unittest.TestCase):
             binary.write_bytes(b"int a;" * 1000 + b"\0")
             self.assertIn("it has NUL bytes", self.refused(binary))
 
-    def test_arguments(self) -> None:
+    def test_rejects_wrong_arguments(self) -> None:
         header = HEADERS / "macros.h"
         for arguments, why in (
             ((), "FILE is missing"),
@@ -196,22 +196,22 @@ class CommandLine(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 self.assertIn(why, self.refused(*arguments))
 
-    def test_resource_folder(self) -> None:
+    def test_rejects_missing_resource_folder(self) -> None:
         why = self.refused(HEADERS / "macros.h", FLETCHING_CLANG_RESOURCE_DIR="/no/clang")
         self.assertIn("clang's resource folder '/no/clang'", why)
 
-    def test_a_crash_of_clang_is_reported(self) -> None:
+    def test_reports_clang_crash(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             header = Path(folder) / "crash.h"
             header.write_text("#pragma clang __debug crash\n")
             self.assertIn("clang crashed on this header", self.refused(header))
 
-    def test_help(self) -> None:
+    def test_prints_help(self) -> None:
         done = run("--help")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("usage: fletching-extract", done.stdout)
 
-    def test_the_same_bytes_every_time(self) -> None:
+    def test_output_is_reproducible(self) -> None:
         header = HEADERS / "records.h"
         first, second = run(header), run(header)
         self.assertEqual(first.stdout, second.stdout)
