@@ -50,7 +50,7 @@ BAD = [
 ]
 
 
-def test_code_that_no_style_sheet_wraps(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_site_reports_unwrapped_code(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     style = (site / "style.css").read_text(encoding="utf-8").replace("pre-wrap", "pre")
     (site / "style.css").write_text(style, encoding="utf-8")
     assert main([str(site)]) == 1
@@ -65,13 +65,13 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_good_site(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_site_accepts_valid_site(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(site)]) == 0
     assert capsys.readouterr().out == "2 pages, 4 links, 0 wrong\n"
 
 
 @pytest.mark.parametrize(("file", "added", "said"), BAD)
-def test_what_is_wrong_is_named(
+def test_check_site_reports_mistake(
     file: str, added: str, said: str, site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (site / file).write_text(GOOD[file] + added, encoding="utf-8")
@@ -81,7 +81,9 @@ def test_what_is_wrong_is_named(
     assert printed.endswith(" 1 wrong\n")
 
 
-def test_without_a_site_it_cannot_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_site_without_site_exits_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([str(tmp_path)]) == 2
     assert main([str(tmp_path / "none")]) == 2
     assert main([]) == 2

@@ -25,16 +25,16 @@ def _ids(*files: Path, key: str) -> set[str]:
     return {entry["id"] for file in files for entry in YAML(typ="safe").load(file)[key]}
 
 
-def test_cases_fit_their_schema() -> None:
+def test_cases_match_schema() -> None:
     Draft202012Validator(SCHEMA).validate({"cases": CASES})
 
 
-def test_unknown_key_is_refused() -> None:
+def test_rejects_unknown_key() -> None:
     with pytest.raises(ValidationError, match="lenght"):
         Draft202012Validator(SCHEMA).validate({"cases": [{**CASES[0], "lenght": 1}]})
 
 
-def test_case_with_too_much_data_for_32_bits_says_so() -> None:
+def test_case_above_32_bit_size_is_marked() -> None:
     large = [case for case in CASES if re.search(r'"zeros": \d{10}', json.dumps(case))]
     assert large
     for case in large:
@@ -53,7 +53,7 @@ def test_rules_and_errata_exist() -> None:
     assert {case["erratum"] for case in CASES if "erratum" in case} <= errata
 
 
-def test_each_layout_rule_has_a_case() -> None:
+def test_each_layout_rule_has_case() -> None:
     rules = {
         rule for rule in _ids(SPEC / "rules" / "c-data.yaml", key="rules") if rule[:7] == "layout."
     }

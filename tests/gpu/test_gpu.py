@@ -35,44 +35,44 @@ OK = r"printf 'check\tone\tok\t3\t\n'"
 FAILED = r"printf 'check\tone\tFAILED\t3\tthe reason\n'"
 
 
-def test_rows_are_read() -> None:
+def test_reads_rows() -> None:
     assert run(OK).rows == [Row("one", "ok", 3, "")]
 
 
-def test_facts_are_read() -> None:
+def test_reads_facts() -> None:
     assert read_findings("fact\tdevice\tX\n").facts == {"device": "X"}
 
 
-def test_a_failed_check_is_a_row() -> None:
+def test_failed_check_is_row() -> None:
     assert run(f"{FAILED}; exit 1").rows == [Row("one", "FAILED", 3, "the reason")]
 
 
 @pytest.mark.parametrize("end", ["kill -SEGV $$", "exit 7", "exit 1"])
-def test_a_program_that_ends_badly_has_failed(end: str) -> None:
+def test_program_with_bad_exit_has_failed(end: str) -> None:
     assert [row.verdict for row in run(f"{OK}; {end}").rows] == ["ok", "FAILED"]
 
 
-def test_a_program_that_says_nothing_has_failed() -> None:
+def test_program_without_output_has_failed() -> None:
     assert [row.verdict for row in run("true").rows] == ["FAILED"]
 
 
-def test_a_line_that_cannot_be_read_has_failed() -> None:
+def test_unreadable_line_has_failed() -> None:
     assert [row.verdict for row in run(f"{OK}; echo Hello").rows] == ["ok", "FAILED"]
 
 
-def test_no_device_is_no_result() -> None:
+def test_missing_device_raises_cannot_run() -> None:
     with pytest.raises(CannotRunError, match="no driver"):
         run("echo no driver >&2; exit 2")
 
 
-def test_a_check_that_hangs_is_named() -> None:
+def test_hanging_check_is_reported() -> None:
     found = run(rf"{OK}; printf 'check\ttwo\tFAILED\t0\thangs\n'; exit 3")
     assert [row.verdict for row in found.rows] == ["ok", "FAILED"]
     assert found.hung == "two"
 
 
 # The limit ends the program, not a result.
-def test_a_program_that_hangs_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_program_keeps_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PROGRAM_SECONDS, "0.5")
     found = run(f"{OK}; echo 'two ...' >&2; sleep 600")
     assert [row.verdict for row in found.rows] == ["ok", "FAILED"]
@@ -80,32 +80,32 @@ def test_a_program_that_hangs_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) ->
     assert found.hung == "bash"
 
 
-def test_without_time_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_without_time_left_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOTAL_SECONDS, "0.000001")
     assert limit() == 0
     assert TOTAL_SECONDS in run(OK).rows[0].reason
 
 
-def test_rows_are_printed_when_they_are_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_are_printed_immediately(capsys: pytest.CaptureFixture[str]) -> None:
     run(f"{FAILED}; exit 1")
     assert capsys.readouterr().out == "FAILED one: the reason\n"
 
 
 @pytest.mark.parametrize("text", ["soon", "-1"])
-def test_limits_are_numbers(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_limit_rejects_invalid_numbers(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(PROGRAM_SECONDS, text)
     with pytest.raises(CannotRunError, match=PROGRAM_SECONDS):
         limit()
 
 
-def test_the_table_says_what_it_ran_on() -> None:
+def test_table_states_device() -> None:
     rows = [Row("a", "ok", 1, ""), Row("b", "absent", 0, "no | here")]
     lines = table(Findings({"status": "stand-in"}, rows))
     assert "| b | absent | 0 | no \\| here |" in lines
     assert "On the stand-in, no device: 1 passed, 1 absent, 0 failed" in lines
 
 
-def test_costs_are_ratios_to_ours() -> None:
+def test_costs_are_relative_to_fletching() -> None:
     found = run(r"printf 'bench\tone\tours\t300\nbench\tone\traw\t200\n'")
     assert "| one | raw | 200.0 | 5,000,000 | 1.50 |" in page(found)
     assert found.rows == []
@@ -120,15 +120,15 @@ def with_times(ours: float, theirs: float, status: str) -> Findings:
 
 
 @pytest.mark.parametrize(("ours", "verdict"), [(149.0, "ok"), (151.0, "FAILED")])
-def test_a_cost_over_the_limit_has_failed(ours: float, verdict: str) -> None:
+def test_cost_above_limit_has_failed(ours: float, verdict: str) -> None:
     assert [row.verdict for row in limit_rows(with_times(ours, 100.0, "real"))] == [verdict]
 
 
-def test_the_times_of_a_stand_in_prove_nothing() -> None:
+def test_times_on_stand_in_are_not_compared() -> None:
     assert [row.verdict for row in limit_rows(with_times(900, 100, "stand-in"))] == ["absent"]
 
 
-def test_of_several_runs_the_middle_counts() -> None:
+def test_median_of_runs_is_used() -> None:
     runs = [[Cost("one", "ours", number)] for number in (9.0, 1.0, 2.0)]
     assert medians(runs) == [Cost("one", "ours", 2.0)]
 
@@ -158,7 +158,7 @@ HUNG = """[ RUN      ] S.One
 """
 
 
-def test_a_googletest_that_hangs_keeps_what_passed(
+def test_hanging_googletest_keeps_passed_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert list(read_output(HUNG)) == [Row("GoogleTest S", "ok", 1, "tests, before it hung")]
@@ -173,14 +173,14 @@ def test_many_skipped_googletests_are_counted() -> None:
     assert "GoogleTest S: 4 tests" in [row.name for row in rows]
 
 
-def test_googletests_that_were_not_built_are_absent(tmp_path: Path) -> None:
+def test_unbuilt_googletests_are_absent(tmp_path: Path) -> None:
     rows = googletest_findings(tmp_path / "none", os.environ).rows
     assert [(row.verdict, row.reason) for row in rows] == [("absent", NOT_BUILT)]
 
 
 @pytest.mark.parametrize("reason", ["needs the stand-in", "needs two devices"])
 @pytest.mark.parametrize("passes", [True, False])
-def test_googletests_run_again_where_something_else_is_current(
+def test_googletests_run_again_if_skip_reason_allows(
     tmp_path: Path, reason: str, passes: bool
 ) -> None:
     text = REPORT.format(skipped=SKIPPED.format("One").replace("needs the stand-in", reason))
@@ -197,7 +197,7 @@ def test_googletests_run_again_where_something_else_is_current(
 
 
 @pytest.mark.parametrize(("report", "end"), [("", 0), (REPORT, 11), (REPORT, 0)])
-def test_a_googletest_that_ends_badly_has_failed(tmp_path: Path, report: str, end: int) -> None:
+def test_googletest_with_bad_exit_has_failed(tmp_path: Path, report: str, end: int) -> None:
     text = report.format(skipped="").replace("<failure", "<ignored" if end else "<failure")
     text = text.replace("</failure", "</ignored" if end else "</failure")
     program = script(tmp_path, f"printf %s {shlex.quote(text)} >${{1#*xml:}}; exit {end}")
@@ -215,7 +215,7 @@ def script(folder: Path, body: str) -> Path:
 # --- Languages
 
 
-def test_what_is_not_carried_is_absent(tmp_path: Path) -> None:
+def test_missing_language_programs_are_absent(tmp_path: Path) -> None:
     build = Build("gpu", tmp_path, tmp_path, os.environ)
     for programs in (None, tmp_path):
         rows = {row.name: row for row in language_findings(build, programs, "real").rows}

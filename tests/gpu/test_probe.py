@@ -50,22 +50,22 @@ def standin(monkeypatch: pytest.MonkeyPatch) -> None:
         ("40 streams at once", True, BLOCKS),
     ],
 )
-def test_the_mode_driver_is_as_it_says(name: str, warm: bool, expected: str) -> None:
+def test_driver_mode_matches_expected_answer(name: str, warm: bool, expected: str) -> None:
     assert probe.answer(name, warm, SOON if expected == BLOCKS else LATE) == expected
 
 
-def test_a_strict_stand_in_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strict_stand_in_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLETCHING_STANDIN_MODE", "strict")
     assert probe.answer("allocate pinned", False, LATE) == RETURNS
 
 
-def test_an_error_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_driver_error_is_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLETCHING_FAULT", "cuEventQuery:1:999")
     answer = probe.answer("query the event behind the gate", True, LATE)
     assert answer == "error: cuEventQuery failed with 999"
 
 
-def test_without_a_device_it_says_so(
+def test_probe_without_device_reports_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class NoDriver:
@@ -80,12 +80,12 @@ def test_without_a_device_it_says_so(
 FOUND = {"status": "real", "device": "Some GPU"}
 
 
-def test_a_page_is_read_back() -> None:
+def test_page_round_trips() -> None:
     answers = [Answer("free device", BLOCKS, RETURNS)]
     assert probe.read_page(probe.page(FOUND, answers)) == answers
 
 
-def test_what_waits_on_a_driver_has_to_wait_on_the_stand_in() -> None:
+def test_stand_in_must_wait_where_driver_waits() -> None:
     real = [Answer("free device", BLOCKS, RETURNS)]
     assert probe.too_lenient(real, [Answer("free device", BLOCKS, BLOCKS)]) == []
     assert probe.too_lenient(real, [Answer("free device", RETURNS, BLOCKS)]) == [
@@ -93,9 +93,7 @@ def test_what_waits_on_a_driver_has_to_wait_on_the_stand_in() -> None:
     ]
 
 
-def test_the_stand_in_is_never_written_down(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_stand_in_results_are_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(probe, "ROOT", tmp_path)
     probe.write_docs({**FOUND, "status": "stand-in"}, "text")
     assert list(tmp_path.rglob("*")) == []
@@ -103,7 +101,7 @@ def test_the_stand_in_is_never_written_down(
 
 # Every page from --write-docs adds a test.
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name)
-def test_the_stand_in_waits_where_this_driver_does(path: Path) -> None:
+def test_stand_in_waits_where_measured_driver_waits(path: Path) -> None:
     real = probe.read_page(path.read_text(encoding="utf-8"))
     standin = probe.ask_all([each.call for each in real], SOON)
     assert probe.too_lenient(real, standin) == []

@@ -32,21 +32,21 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_there_are_enough_and_each_has_its_own_id() -> None:
+def test_mutants_have_unique_ids() -> None:
     assert len(MUTANTS) >= 100
     assert len(BY_ID) == len(MUTANTS)
 
 
-def test_the_good_spec_stays_as_it_was() -> None:
+def test_original_spec_is_unchanged() -> None:
     assert mutations.read(ROOT / "spec") == GOOD
 
 
-def test_a_spec_that_was_written_is_the_one_that_was_read(root: Path) -> None:
+def test_spec_round_trips(root: Path) -> None:
     mutations.write(GOOD, root / "spec")
     assert load_spec(root) == load_spec(ROOT)
 
 
-def test_the_generator_accepts_every_mutant_and_sees_a_difference(
+def test_generator_accepts_and_distinguishes_every_mutant(
     root: Path, pytestconfig: pytest.Config
 ) -> None:
     good = load_spec(ROOT)
@@ -62,11 +62,11 @@ def test_the_generator_accepts_every_mutant_and_sees_a_difference(
     assert not refused, "\n".join(refused)
 
 
-def test_the_sample_is_part_of_the_whole() -> None:
+def test_sample_is_subset_of_mutants() -> None:
     assert set(mutants.SAMPLE) <= set(BY_ID)
 
 
-def test_the_first_eight_are_wrong_in_eight_ways() -> None:
+def test_first_eight_sample_mutants_have_different_kinds() -> None:
     ways = {mutant.partition(":")[0] for mutant in mutants.SAMPLE[:8]}
     assert len(ways) == 8
 
@@ -85,7 +85,7 @@ def judge(equivalents: Equivalents, code: int, output: str, mutant: Mutant = SWA
     return verdicts.of_run(mutant, "quiver", Outcome(code, output), 1, equivalents).result
 
 
-def test_a_kill_needs_the_oracle_s_line_about_the_right_field(equivalents: Equivalents) -> None:
+def test_kill_requires_oracle_line_about_field(equivalents: Equivalents) -> None:
     assert judge(equivalents, 1, f"    oracle_test.go:74: {LINE}\nFAIL") == verdicts.KILLED
     elsewhere = LINE.replace("device_id", "sync_event")
     assert judge(equivalents, 1, elsewhere) == verdicts.NO_LINE
@@ -93,17 +93,17 @@ def test_a_kill_needs_the_oracle_s_line_about_the_right_field(equivalents: Equiv
     assert judge(equivalents, 1, of_the_binding) == verdicts.NO_LINE
 
 
-def test_a_crash_is_no_kill_even_with_a_line(equivalents: Equivalents) -> None:
+def test_crash_is_not_kill(equivalents: Equivalents) -> None:
     assert judge(equivalents, -11, LINE) == verdicts.CRASH
     assert judge(equivalents, 2, LINE) == verdicts.CRASH
 
 
-def test_a_compile_error_is_no_kill() -> None:
+def test_compile_error_is_not_kill() -> None:
     verdict = verdicts.of_build_error(SWAPPED, "quiver", Outcome(1, LINE))
     assert verdict.result == verdicts.COMPILE_ERROR
 
 
-def test_a_survivor_has_to_be_listed(equivalents: Equivalents) -> None:
+def test_survivor_must_be_listed(equivalents: Equivalents) -> None:
     assert judge(equivalents, 0, "") == verdicts.SURVIVED
     assert list(equivalents.unused()) == ["sign:.*"]
     signed = BY_ID["sign:ArrowSchema.flags-uint64"]
@@ -128,7 +128,7 @@ def test_a_survivor_has_to_be_listed(equivalents: Equivalents) -> None:
         "opencl.event: pending or done by the runtime, signal 11 by the tables",
     ],
 )
-def test_what_the_oracle_says_is_recognized(line: str) -> None:
+def test_oracle_lines_are_recognized(line: str) -> None:
     subject = line.split(":", maxsplit=1)[0].split(" ", maxsplit=1)[0].removesuffix("[0]")
     assert verdicts.oracle_line(f"  E  {line}\nmore", [subject]) == line
     assert verdicts.oracle_line(line, ["ArrowArray.length"]) is None

@@ -23,7 +23,7 @@ from new_device import (
 NAMES: Names = {"device:39": "nextchip", "device:40": "otherchip", "code:19": "nextcode"}
 
 
-def test_header_with_made_up_names_is_a_newer_release(tmp_path: Path) -> None:
+def test_header_with_invented_names_is_newer_release(tmp_path: Path) -> None:
     assert new_names(load_spec(ROOT)) == NAMES
     text = header_with(UPSTREAM.read_text(encoding="utf-8"), NAMES)
     assert "  kDLNextchip = 39,\n  kDLOtherchip,\n} DLDeviceType;" in text
@@ -39,7 +39,7 @@ def test_header_with_made_up_names_is_a_newer_release(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["enum { kDLCPU = 1 } DLDeviceType;", "nothing"])
-def test_another_kind_of_header_is_refused(text: str) -> None:
+def test_rejects_other_header(text: str) -> None:
     with pytest.raises(ValueError, match="does not end its list with a comma"):
         header_with(text, NAMES)
 
@@ -60,11 +60,11 @@ def test_another_kind_of_header_is_refused(text: str) -> None:
         ("nextchip\n", "the probe printed 1 lines instead of 3:\nnextchip\n"),
     ],
 )
-def test_what_a_probe_printed(printed: str, expected: str) -> None:
+def test_difference_of_probe_output(printed: str, expected: str) -> None:
     assert difference(printed, NAMES) == expected
 
 
-def test_a_problem_fails_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_problem_fails_run(capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = Verdict(LANGUAGES[1], "", 2.0), Verdict(LANGUAGES[0], "the probe: exit code 1", 1.0)
     assert report([good], NAMES) == 0
     assert report([good, bad], NAMES) == 1

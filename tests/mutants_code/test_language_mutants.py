@@ -38,14 +38,14 @@ def wrong(reasons: dict[Key, tuple[str, str]], mutants: list[Mutant]) -> list[st
     return language_mutants.problems([m for m in judged if m.result], reasons)
 
 
-def test_results_are_read(tmp_path: Path) -> None:
+def test_reads_results(tmp_path: Path) -> None:
     entries = [vars(mutant) for mutant in ALL]
     (tmp_path / "results.json").write_text(json.dumps({"tool": "t 1", "mutants": entries}))
     run = language_mutants.read(tmp_path / "results.json")
     assert (run.tool, run.mutants, run.tried) == ("t 1", ALL, [ADD, OTHER, BROKEN])
 
 
-def test_a_survivor_needs_a_reason(tmp_path: Path) -> None:
+def test_survivor_requires_reason(tmp_path: Path) -> None:
     many = [replace(ADD, nth=number) for number in range(3, 30)]
     reasons, bad = table(tmp_path, "")
     assert bad == []
@@ -58,7 +58,7 @@ def test_a_survivor_needs_a_reason(tmp_path: Path) -> None:
         assert language_mutants.judged(OTHER, reasons) == replace(OTHER, result=result, text="why")
 
 
-def test_too_many_survivors_fail_with_their_reasons(tmp_path: Path) -> None:
+def test_too_many_survivors_fail_despite_reasons(tmp_path: Path) -> None:
     reasons, _ = table(tmp_path, f"survivors:\n{entry(OTHER)}")
     nineteen = [replace(ADD, nth=number) for number in range(3, 22)]
     assert wrong(reasons, [*nineteen, OTHER, BROKEN]) == []
@@ -71,7 +71,7 @@ def test_too_many_survivors_fail_with_their_reasons(tmp_path: Path) -> None:
     assert wrong(reasons, [OTHER, BROKEN]) == ["no mutant was tried"]
 
 
-def test_an_equivalent_that_is_killed_is_an_error(tmp_path: Path) -> None:
+def test_killed_equivalent_is_error(tmp_path: Path) -> None:
     reasons, _ = table(tmp_path, f"equivalents:\n{entry(ADD)}")
     assert wrong(reasons, [ADD]) == [
         "a.rs:4: replace + with -: killed by core: adds: expected equivalent"
@@ -89,12 +89,12 @@ def test_an_equivalent_that_is_killed_is_an_error(tmp_path: Path) -> None:
         (entry(ADD, "''"), "entry 1: reason: expected a text, got none"),
     ],
 )
-def test_a_wrong_entry_is_an_error(tmp_path: Path, text: str, said: str) -> None:
+def test_wrong_entry_is_error(tmp_path: Path, text: str, said: str) -> None:
     _, bad = table(tmp_path, f"equivalents:\n{text}")
     assert len(bad) == 1 and said in bad[0]
 
 
-def test_the_page_counts_and_lists(tmp_path: Path) -> None:
+def test_page_counts_and_lists_mutants(tmp_path: Path) -> None:
     home = next(home for home in languages.load().values() if home.mutation is not None)
     listed = [ADD, replace(OTHER, result=EQUIVALENT, text="why | not"), BROKEN, UNTRIED]
     page = language_mutants.as_page(home, language_mutants.Run("t 1", listed))
@@ -104,7 +104,7 @@ def test_the_page_counts_and_lists(tmp_path: Path) -> None:
     assert "| `core` | 1 |" in page
 
 
-def test_the_note_of_the_table_is_on_the_page(tmp_path: Path) -> None:
+def test_page_contains_note_of_table(tmp_path: Path) -> None:
     home = next(home for home in languages.load().values() if home.mutation is not None)
     path = tmp_path / "mutants.yaml"
     for text, note in (("note: >-\n  of a\n  sample\n", "of a sample"), ("equivalents:\n", "")):
@@ -114,7 +114,7 @@ def test_the_note_of_the_table_is_on_the_page(tmp_path: Path) -> None:
         assert ("\n\nof a sample\n\n" in page) == bool(note)
 
 
-def test_the_version_is_printed_from_the_home(
+def test_version_command_runs_in_language_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command may use a program path relative to the language's home."""

@@ -50,7 +50,7 @@ def _test(program: Path) -> trials.Test:
     return trials.Test("tiny", (str(program),), program.parent)
 
 
-def test_each_kind_of_cpp_is_found(found: list[Mutant]) -> None:
+def test_finds_each_kind_in_cpp(found: list[Mutant]) -> None:
     changes = {(m.kind, m.before, m.after) for m in found}
     assert changes >= {
         ("relation", "i < to", "i <= to"),
@@ -78,7 +78,7 @@ def test_each_kind_of_cpp_is_found(found: list[Mutant]) -> None:
     }
 
 
-def test_what_the_compiler_evaluates_is_left_alone(found: list[Mutant]) -> None:
+def test_ignores_compile_time_code(found: list[Mutant]) -> None:
     lines = (TINY / "tiny.hpp").read_text().splitlines()
     constant = ("kSize", "static_assert", "kRed", "requires", "if constexpr", "counts[sizeof")
     touched = {lines[m.line - 1].strip() for m in found if m.kind not in ("exit", "constant")}
@@ -86,7 +86,7 @@ def test_what_the_compiler_evaluates_is_left_alone(found: list[Mutant]) -> None:
     assert not any("sizeof" in mutant.before for mutant in found)
 
 
-def test_all_are_in_one_build_and_one_is_chosen(found: list[Mutant], program: Path) -> None:
+def test_one_build_contains_all_mutants(found: list[Mutant], program: Path) -> None:
     """Every mutant is killed, except those of the untested function."""
     tests = trials.record([_test(program)], os.environ, program.parent / "seen")
     outcomes = {m: trials.attempt(n, tests, os.environ) for n, m in enumerate(found)}
@@ -96,17 +96,17 @@ def test_all_are_in_one_build_and_one_is_chosen(found: list[Mutant], program: Pa
     assert {trial.killed_by for trial in outcomes.values()} >= {"tiny: Tiny.IsRight"}
 
 
-def test_a_mutant_that_no_test_reaches_is_not_run(found: list[Mutant], program: Path) -> None:
+def test_unreached_mutant_is_not_run(found: list[Mutant], program: Path) -> None:
     seen = trials.Test("tiny", (str(program),), program.parent, 0, frozenset())
     assert trials.attempt(0, [seen], os.environ) == trials.Trial("", 0)
 
 
-def test_a_test_that_fails_without_a_mutant_stops_the_run(tmp_path: Path) -> None:
+def test_failing_test_without_mutant_stops_run(tmp_path: Path) -> None:
     with pytest.raises(CannotRunError, match="no fails without a mutant"):
         trials.record([trials.Test("no", ("false",), tmp_path)], os.environ, tmp_path)
 
 
-def test_a_mutant_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_mutant_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "_SHORTEST_LIMIT", 1)
     script = (
         'echo "[ RUN      ] Tiny.Waits"; [ "$FLETCHING_MUTANT" != 3 ] || exec tail -f /dev/null'
@@ -130,7 +130,7 @@ def _equivalents(folder: Path, mutants: Sequence[Mutant], *entries: object) -> E
     return Equivalents(path, mutants)
 
 
-def test_a_survivor_is_reported(found: list[Mutant], tmp_path: Path) -> None:
+def test_survivor_is_reported(found: list[Mutant], tmp_path: Path) -> None:
     none = _equivalents(tmp_path, found)
     strict = [_moved(m, "cpp/include/fletching/owner.hpp") for m in found[:1]]
     lenient = [_moved(m, "cpp/include/fletching/format.hpp") for m in found[:20]]
@@ -149,7 +149,7 @@ def _moved(mutant: Mutant, file: str) -> Mutant:
     return replace(mutant, file=file)
 
 
-def test_an_equivalent_is_no_survivor(found: list[Mutant], tmp_path: Path) -> None:
+def test_equivalent_is_not_survivor(found: list[Mutant], tmp_path: Path) -> None:
     one = _moved(found[0], "cpp/include/fletching/owner.hpp")
     known = _equivalents(tmp_path, [one], _entry(one))
     verdicts = _verdicts([one], known, "")
@@ -168,14 +168,14 @@ def test_an_equivalent_is_no_survivor(found: list[Mutant], tmp_path: Path) -> No
         ({"more": "x"}, "keys: expected after, before, file, function, kind, reason"),
     ],
 )
-def test_a_wrong_equivalence_is_an_error(
+def test_wrong_equivalent_is_error(
     found: list[Mutant], tmp_path: Path, change: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(EquivalentsError, match=expected):
         _equivalents(tmp_path, found, {**_entry(found[0]), **change})
 
 
-def test_what_does_not_compile_is_named(tmp_path: Path) -> None:
+def test_compile_error_is_attributed_to_mutant(tmp_path: Path) -> None:
     """The innermost mutant at the error's location, even inside another one."""
     text = b"int f() { return g(1) + 2; }\n"
     outer = Mutant("a.hpp", 17, 25, 1, 18, "outer", "f", "", "", "(M(@NUMBER@) ? 0 : ", ")")
@@ -193,7 +193,7 @@ def test_what_does_not_compile_is_named(tmp_path: Path) -> None:
     assert list(tree.blamed("../tree/b.hpp:1:1: error: no mutant is there\n")) == []
 
 
-def test_neighbors_and_nested_ones_are_inserted_in_order() -> None:
+def test_inserts_adjacent_and_nested_mutants_in_order() -> None:
     def at(begin: int, end: int, name: str) -> Mutant:
         return Mutant("a", begin, end, 1, 1, name, "f", "", "", f"<{name}@NUMBER@ ", f" {name}>")
 
@@ -222,7 +222,7 @@ class Reader:
 '''
 
 
-def test_each_kind_of_python_is_found() -> None:
+def test_finds_each_kind_in_python() -> None:
     found = distinct(python_mutants.of_text("reader.py", PYTHON))
     assert {(m.kind, m.before, m.after) for m in found} == {
         ("logic", "flag and len(text) < 3", "flag or len(text) < 3"),
@@ -247,7 +247,7 @@ def test_each_kind_of_python_is_found() -> None:
     assert {m.function for m in found} == {"Reader.read"}
 
 
-def test_python_with_all_mutants_runs_and_one_is_chosen(tmp_path: Path) -> None:
+def test_python_with_all_mutants_runs_selected_mutant(tmp_path: Path) -> None:
     found = distinct(python_mutants.of_text("reader.py", PYTHON))
     text, _ = insert(PYTHON, list(enumerate(found)))
     assert text.count(b"\n") == PYTHON.count(b"\n")
@@ -266,7 +266,7 @@ def test_python_with_all_mutants_runs_and_one_is_chosen(tmp_path: Path) -> None:
     assert killed == {"condition", "arithmetic", "constant", "exit", "return"}
 
 
-def test_the_sample_is_the_same_when_other_code_changes() -> None:
+def test_sample_is_independent_of_other_code() -> None:
     mutants = [
         Mutant(f"cpp/include/fletching/{name}.hpp", i, i + 1, i, 1, "k", "f", str(i), "x", "", "")
         for name in ("owner", "format", "async_task")
@@ -285,7 +285,7 @@ def test_the_sample_is_the_same_when_other_code_changes() -> None:
     }
 
 
-def test_sources_are_restored_where_the_generator_reads_them(tmp_path: Path) -> None:
+def test_restores_sources_for_generator(tmp_path: Path) -> None:
     tree = Tree(tmp_path / "tree", tmp_path / "root")
     for name in ("cpp/a.h", "generator/a.py"):
         for root, text in ((tree._root, "original"), (tree.folder, "mutated")):

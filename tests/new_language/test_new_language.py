@@ -93,7 +93,7 @@ def generate(tree: Path, *more: str) -> None:
     subprocess.run(command, cwd=tree, env=environment, check=True)
 
 
-def test_it_is_short() -> None:
+def test_language_is_short() -> None:
     files = [path for folder in FOLDERS for path in (HERE / folder).rglob("*") if path.is_file()]
     written = [path for path in files if path.parent.name != "__pycache__"]
     lines = sum(len(path.read_text("utf-8").splitlines()) for path in written)
@@ -105,18 +105,18 @@ def test_generated_files_agree(tree: Path) -> None:
     generate(tree, "--check")
 
 
-def test_it_lacks_nothing_without_a_reason(run: Runner) -> None:
+def test_every_missing_part_has_reason(run: Runner) -> None:
     lines = run("tools/homes.py", "lacks", NAME).splitlines()
     assert [line for line in lines if line and not line.startswith(f"{NAME}: ")] == []
 
 
-def test_its_suite_passes(run: Runner) -> None:
+def test_suite_passes(run: Runner) -> None:
     run("tools/build_languages.py", NAME)
     output = run("tools/suite.py", NAME)
     assert "1 passed, 0 failed" in output
 
 
-def test_its_column_is_right(run: Runner) -> None:
+def test_round_trip_column_is_right(run: Runner) -> None:
     """Every cell of structs, cases and peers. Devices need a safe layer, so they are not due."""
     print(run("tests/roundtrip/roundtrip.py", "--language", NAME))
     cells = json.loads((run.tree / "build" / "roundtrip.json").read_text("utf-8"))["cells"]
@@ -130,15 +130,15 @@ def _is_due(cell: dict[str, Any]) -> bool:
     return "struct" in cell or "peer" in cell or cases
 
 
-def test_its_mutants_are_killed(run: Runner) -> None:
+def test_mutants_are_killed(run: Runner) -> None:
     output = run("tests/mutants/mutants.py", "--language", NAME, "--sample", "16")
     assert f"{NAME}: 15 mutants: 15 killed" in output
 
 
-def test_a_made_up_device_reaches_it(run: Runner) -> None:
+def test_invented_device_reaches_language(run: Runner) -> None:
     output = run("tests/mutants/new_device.py", "--language", NAME)
     assert "1 passed, 0 failed" in output
 
 
-def test_no_other_file_names_it(run: Runner) -> None:
+def test_no_other_file_names_language(run: Runner) -> None:
     run("tools/footprints.py")

@@ -22,7 +22,9 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "module"])
-def test_once(package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_downloads_once(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = fetch(package, tmp_path)
     assert folder == tmp_path / package.folder
     assert any(name.endswith(".h") for name in files(folder))
@@ -31,7 +33,7 @@ def test_once(package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert fetch(package, tmp_path) == folder
 
 
-def test_what_was_left_half_done_is_made_anew(tmp_path: Path) -> None:
+def test_fetch_replaces_incomplete_folder(tmp_path: Path) -> None:
     half = tmp_path / GO.folder
     half.mkdir()
     (half / "old.h").touch()
@@ -48,7 +50,7 @@ def test_what_was_left_half_done_is_made_anew(tmp_path: Path) -> None:
     ],
     ids=["pip", "module"],
 )
-def test_another_hash_is_refused(
+def test_fetch_rejects_other_hash(
     package: Package, hash_: str, expected: str, tmp_path: Path
 ) -> None:
     with pytest.raises(FetchError, match=package.name) as caught:
@@ -58,7 +60,7 @@ def test_another_hash_is_refused(
 
 
 @pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "module"])
-def test_without_a_network(
+def test_fetch_without_network_raises(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
@@ -72,19 +74,19 @@ def test_without_a_network(
     assert files(tmp_path / "published") == []
 
 
-def test_without_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_without_go_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FetchError, match="'go' is not installed; install it"):
         fetch(GO, tmp_path / "published")
 
 
-def test_a_folder_without_headers(tmp_path: Path) -> None:
+def test_fetch_rejects_folder_without_headers(tmp_path: Path) -> None:
     with pytest.raises(FetchError, match=r"has no headers in nowhere/; fix the folder"):
         fetch(dataclasses.replace(GO, headers="nowhere/"), tmp_path)
     assert files(tmp_path) == []
 
 
-def test_the_command_says_what_failed(
+def test_command_reports_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(package: Package) -> Path:

@@ -145,12 +145,12 @@ def differences(header: Header, found: Found) -> list[str]:
 
 
 @pytest.mark.parametrize("header_id", HEADERS)
-def test_a_published_header(header_id: str, found: Found, spec: Declarations) -> None:
+def test_published_header_matches_spec(header_id: str, found: Found, spec: Declarations) -> None:
     assert not differences(as_expected(HEADERS[header_id], spec), found), found.text
 
 
 @pytest.mark.parametrize("header_id", HEADERS)
-def test_every_entry_of_the_table_counts(header_id: str, found: Found, spec: Declarations) -> None:
+def test_every_altered_entry_is_detected(header_id: str, found: Found, spec: Declarations) -> None:
     """The same result must contradict any altered table."""
     header = as_expected(HEADERS[header_id], spec)
     name = next(iter(header.interfaces), "c-data")

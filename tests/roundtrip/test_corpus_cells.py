@@ -38,7 +38,7 @@ def playing(*cells: str, not_played: tuple[str, ...] = ()) -> Language:
     return replace(fake(**GOOD), corpus=command, not_played=not_played)
 
 
-def test_what_is_not_supported_is_not_right_and_no_failure(with_corpus: Runner) -> None:
+def test_unsupported_case_is_neither_right_nor_failure(with_corpus: Runner) -> None:
     result = with_corpus(
         playing(line(SCHEMA, releases=0), UNSUPPORTED, not_played=("tensors",)), matrix=False
     )
@@ -51,26 +51,26 @@ def test_what_is_not_supported_is_not_right_and_no_failure(with_corpus: Runner) 
     assert (cell["status"], cell["ok"]) == ("not-supported", False)
 
 
-def test_what_should_be_played_fails_when_it_is_not_supported(with_corpus: Runner) -> None:
+def test_unsupported_case_of_played_group_fails(with_corpus: Runner) -> None:
     result = with_corpus(playing(line(SCHEMA), UNSUPPORTED))
     assert result.code == 1
     assert "fake: tensor.good tensors: no tensors" in result.out
 
 
-def test_a_case_that_does_not_arrive_fails(with_corpus: Runner) -> None:
+def test_missing_case_fails(with_corpus: Runner) -> None:
     result = with_corpus(playing(line(SCHEMA)))
     assert result.code == 1
     assert "tensor.good tensors: did not arrive: corpus: the program ended well" in result.out
 
 
-def test_a_language_that_does_not_play_it_yet(with_corpus: Runner) -> None:
+def test_language_without_corpus_passes(with_corpus: Runner) -> None:
     result = with_corpus(fake(**GOOD))
     assert result.code == 0
     assert "corpus: 0 of 2 right, 0 not supported, 2 not yet" in result.out
     assert result.cell(SCHEMA)["reason"] == NOT_YET
 
 
-def test_the_suite_lists_every_case_of_the_corpus() -> None:
+def test_suite_lists_every_corpus_case() -> None:
     found = corpus_cases()
     assert {group for group, _ in found} == set(CORPUS_DIRECTIONS)
     assert len(found) == len(set(found))
@@ -82,7 +82,7 @@ def test_the_suite_lists_every_case_of_the_corpus() -> None:
         assert {name(i).decode() for i in range(count)} <= names
 
 
-def test_the_report_says_when_and_where_it_was_made(
+def test_report_has_time_and_platform(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767322800")
@@ -93,9 +93,7 @@ def test_the_report_says_when_and_where_it_was_made(
     assert report["machine"]
 
 
-def test_the_commit_says_whether_files_differ(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_commit_shows_modified_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert provenance.provenance().commit == provenance.UNKNOWN

@@ -42,12 +42,12 @@ def written(**changes: str) -> str:
     return lines(*(line(key, status=statuses[key.backend]) for key in DEVICES))
 
 
-def test_every_cell_has_a_letter_with_a_rank() -> None:
+def test_every_letter_has_rank() -> None:
     assert sorted(WORST_FIRST) == sorted(LEGEND)
     assert not set(PASSED) & set(ABSENT)
 
 
-def test_all_right(with_devices: Runner) -> None:
+def test_all_device_cells_pass(with_devices: Runner) -> None:
     result = with_devices(fake(**GOOD, on_devices=written()))
     assert result.code == 0
     assert result.letters().endswith("/../ss")
@@ -57,7 +57,7 @@ def test_all_right(with_devices: Runner) -> None:
     assert "14 of 14 cells are right: 10 real, 4 on a stand-in; 0 absent\n" in result.out
 
 
-def test_a_language_without_them(with_devices: Runner) -> None:
+def test_language_without_device_cells_passes(with_devices: Runner) -> None:
     result = with_devices(fake(**GOOD))
     assert result.code == 0
     assert result.letters().endswith("/__/__")
@@ -66,7 +66,7 @@ def test_a_language_without_them(with_devices: Runner) -> None:
     assert (cell["status"], cell["reason"], cell["ok"]) == ("absent", devices.NOT_YET, False)
 
 
-def test_a_language_whose_device_cells_are_due(with_devices: Runner) -> None:
+def test_missing_device_cells_fail(with_devices: Runner) -> None:
     result = with_devices(fake(**GOOD, on_devices=""))
     assert result.code == 1
     assert result.letters().endswith("/MM/MM")
@@ -74,14 +74,14 @@ def test_a_language_whose_device_cells_are_due(with_devices: Runner) -> None:
     assert text in result.out
 
 
-def test_the_worst_case_is_the_letter_of_the_backend(with_devices: Runner) -> None:
+def test_backend_letter_is_worst_case(with_devices: Runner) -> None:
     bad = line(DEVICES[3], ok=False, reason="byte 0 is new, expected old")
     result = with_devices(fake(**GOOD, on_devices=lines(*map(line, DEVICES[:3]), bad)))
     assert result.letters().endswith("/.F/MM")
     assert "fake: opencl utf8 array_control: byte 0 is new, expected old" in result.out
 
 
-def test_an_absent_device_is_a_failure(with_devices: Runner) -> None:
+def test_absent_device_fails(with_devices: Runner) -> None:
     gone = [line(k, status="absent", reason="no libOpenCL.so.1", ok=False) for k in DEVICES[:4]]
     result = with_devices(fake(**GOOD, on_devices=lines(*gone, *map(line, DEVICES[4:]))))
     assert result.code == 1
@@ -89,7 +89,9 @@ def test_an_absent_device_is_a_failure(with_devices: Runner) -> None:
     assert "device opencl: 4 absent, 12 asserted (no libOpenCL.so.1)" in result.out
 
 
-def test_another_vendor_s_gpu(with_devices: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_gpu_of_other_vendor_passes(
+    with_devices: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gone = [line(k, status="absent", reason="no libcuda.so.1", ok=False) for k in DEVICES[4:]]
     program = fake(**GOOD, on_devices=lines(*map(line, DEVICES[:4]), *gone))
     monkeypatch.setenv(devices.REAL_GPU, "rocm")
@@ -100,7 +102,9 @@ def test_another_vendor_s_gpu(with_devices: Runner, monkeypatch: pytest.MonkeyPa
     assert with_devices(program).code == 1
 
 
-def test_the_stand_ins_come_first(with_devices: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stand_ins_precede_library_path(
+    with_devices: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", "/somewhere")
     condition = 'case "$LD_LIBRARY_PATH" in */standin:/somewhere) ;; *) exit 1;; esac'
     program = replace(fake(**GOOD), devices=Command(condition))
@@ -109,14 +113,14 @@ def test_the_stand_ins_come_first(with_devices: Runner, monkeypatch: pytest.Monk
     assert "fake: devices: exit code 1" in with_devices(program).out
 
 
-def test_an_unknown_vendor(with_devices: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_vendor_is_rejected(with_devices: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(devices.REAL_GPU, "cuda,voodoo")
     result = with_devices(fake(**GOOD))
     assert result.code == 2
     assert "FLETCHING_REAL_GPU names voodoo; known are cuda, rocm" in result.err
 
 
-def test_what_is_a_device_cell() -> None:
+def test_device_cells_have_device_keys() -> None:
     assert str(DEVICES[0]) == "fake: opencl int32 array"
     assert all(key.is_device for key in DEVICES)
     assert device_key("fake", "cpu", "int32", "chain").is_device
@@ -125,7 +129,7 @@ def test_what_is_a_device_cell() -> None:
     assert not any(key.is_device for key in others)
 
 
-def test_each_backend_has_its_cells_and_its_control() -> None:
+def test_each_backend_has_cells_and_control() -> None:
     found = [key for key in expected_cells("quiver") if key.is_device]
     gated = {key.backend for key in found if key.direction.endswith("_control")}
     vendors = {backend for backends in devices.VENDORS.values() for backend in backends}
@@ -134,7 +138,7 @@ def test_each_backend_has_its_cells_and_its_control() -> None:
     assert {key.case for key in found} == set(devices.CASES)
 
 
-def test_failures_are_seen_on_each_backend() -> None:
+def test_each_backend_has_failure_cells() -> None:
     found = {(key.backend, key.direction) for key in expected_cells("quiver") if key.is_device}
     backends = {backend for backend, _ in found} - {"cpu"}
     for direction in ("stream_failure", "async_failure"):
@@ -143,7 +147,7 @@ def test_failures_are_seen_on_each_backend() -> None:
     assert ("cpu", "async_failure") in found
 
 
-def test_a_language_with_one_direction(with_devices: Runner) -> None:
+def test_language_with_one_direction(with_devices: Runner) -> None:
     partial = replace(fake(**GOOD, on_devices=written()), device_directions=("array",))
     result = with_devices(partial)
     assert result.code == 1  # because of the unexpected cells of the other direction

@@ -59,21 +59,21 @@ def test_every_letter_has_one_state() -> None:
     assert sorted("".join(STATES.values())) == sorted(LEGEND)
 
 
-def test_it_needs_no_other_file(page: Path) -> None:
+def test_page_is_self_contained(page: Path) -> None:
     assert re.findall(r"""(?:src|href)=|url\(|@import|https?:""", page.read_text("utf-8")) == []
 
 
-def test_it_says_when_and_where_it_was_made(page: Path) -> None:
+def test_page_has_time_and_platform(page: Path) -> None:
     text = "2026-01-02T03:04:05Z, commit 0f5e-dirty, Linux, x86_64, a &lt;fast&gt; processor"
     assert text in page.read_text("utf-8")
 
 
-def test_what_is_wrong_is_marked_in_the_summary(page: Path) -> None:
+def test_summary_marks_wrong_cells(page: Path) -> None:
     marked = re.findall(r'<span class="wrong">([^<]*)</span>', page.read_text("utf-8"))
     assert marked == ["0/1", "2/3"]
 
 
-def test_texts_do_not_end_their_element(page: Path) -> None:
+def test_page_escapes_texts(page: Path) -> None:
     text = page.read_text("utf-8")
     assert "<b>" not in text
     assert "document.title" in text
@@ -136,7 +136,7 @@ def browse(page: Path) -> Browse:
     return run
 
 
-def test_the_browser_shows_all(browse: Browse) -> None:
+def test_browser_shows_all_cells(browse: Browse) -> None:
     shown = browse()
     assert shown["count"] == "9 of 9 cells shown"
     assert "ArrowSchema . F" in shown["matrix"]
@@ -149,7 +149,7 @@ def test_the_browser_shows_all(browse: Browse) -> None:
     assert "taken" not in shown[""]
 
 
-def test_the_address_filters(browse: Browse) -> None:
+def test_address_filters_cells(browse: Browse) -> None:
     shown = browse("#language=quiver&state=wrong")
     assert shown["count"] == "2 of 9 cells shown"
     assert "quiver" in shown["matrix"] and "bow" not in shown["matrix"]
@@ -157,13 +157,13 @@ def test_the_address_filters(browse: Browse) -> None:
     assert "cuda" not in shown["matrix"] and "utf8" not in shown["matrix"]
 
 
-def test_group_and_text_filter(browse: Browse) -> None:
+def test_group_and_text_filter_cells(browse: Browse) -> None:
     shown = browse("#group=cases&text=did+NOT+arrive")
     assert shown["count"] == "1 of 9 cells shown"
     assert shown["matrix"].endswith("int32 M")
 
 
-def test_a_choice_is_kept_in_the_address(browse: Browse) -> None:
+def test_filter_is_stored_in_address(browse: Browse) -> None:
     choose = """
         form.elements.group.value = "devices";
         form.dispatchEvent(new Event("input"));
@@ -173,7 +173,7 @@ def test_a_choice_is_kept_in_the_address(browse: Browse) -> None:
 
 
 @pytest.mark.parametrize(("event", "target"), [("mouseover", "F"), ("click", "F"), ("focusin", "")])
-def test_pointing_at_a_letter_says_what_it_is(browse: Browse, event: str, target: str) -> None:
+def test_pointer_on_letter_shows_cell(browse: Browse, event: str, target: str) -> None:
     script = f"""
         const found = letters.find(each => each.element.textContent === "F");
         const target = "{target}" ? found.element : found.field;

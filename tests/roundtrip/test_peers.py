@@ -77,7 +77,7 @@ def problems(
 
 
 @pytest.mark.parametrize(("peer", "direction", "case"), CELLS)
-def test_a_good_transit_passes(peer: peers.Peer, direction: str, case: str, cells: Path) -> None:
+def test_correct_transit_passes(peer: peers.Peer, direction: str, case: str, cells: Path) -> None:
     assert problems(Wrapped(), case, peer, direction) == ""
     cell = json.loads(cells.read_text("utf-8"))
     assert (cell["case"], cell["peer"], cell["direction"]) == (case, peer.name, direction)
@@ -89,34 +89,34 @@ def test_a_good_transit_passes(peer: peers.Peer, direction: str, case: str, cell
         assert cell["releases"] >= 2
 
 
-def test_every_case_has_an_expected_value() -> None:
+def test_every_case_has_expected_value() -> None:
     assert set(Producer().cases()) == CASES.keys() | FORMATS_WITHOUT_CLASS.keys()
     assert not CASES.keys() & FORMATS_WITHOUT_CLASS.keys()
     for make in CASES.values():
         make().validate(full=True)
 
 
-def test_every_peer_has_its_limits() -> None:
+def test_every_peer_has_limits() -> None:
     assert [peer.name for peer in peers.PEERS] == list(LIMITS)
 
 
-def test_a_limit_that_is_gone_is_found() -> None:
-    class Modest(PyarrowPeer):
+def test_detects_obsolete_limit() -> None:
+    class LimitedPeer(PyarrowPeer):
         limits = {"array": {"int32": "cannot do it"}}  # noqa: RUF012
 
-    assert "pyarrow can do it now" in problems(Wrapped(), "int32", Modest())
+    assert "pyarrow can do it now" in problems(Wrapped(), "int32", LimitedPeer())
 
 
-def test_another_reason_is_found() -> None:
-    class Modest(PyarrowPeer):
+def test_detects_other_limit_reason() -> None:
+    class LimitedPeer(PyarrowPeer):
         limits = {"array": {"interval_months": "no time"}}  # noqa: RUF012
 
-    found = problems(Wrapped(), "interval_months", Modest())
+    found = problems(Wrapped(), "interval_months", LimitedPeer())
     assert found == "pyarrow says 'KeyError: 21', expected 'no time'"
 
 
 @pytest.mark.parametrize(("kind", "words"), nanoarrow_peer.UNBUILDABLE.items())
-def test_what_nanoarrow_cannot_build(kind: str, words: str) -> None:
+def test_nanoarrow_cannot_build_kind(kind: str, words: str) -> None:
     array = nanoarrow.c_array(CASES[kind]())
     assert array.view().storage_type == kind
     assert not nanoarrow_peer.can_build(array)
@@ -124,7 +124,7 @@ def test_what_nanoarrow_cannot_build(kind: str, words: str) -> None:
         nanoarrow_peer.build(array)
 
 
-def test_nanoarrow_builds_the_rest() -> None:
+def test_nanoarrow_builds_other_kinds() -> None:
     def builds(case: str) -> bool:
         return nanoarrow_peer.can_build(nanoarrow.c_array(CASES[case]()))
 
@@ -142,7 +142,7 @@ def test_nanoarrow_builds_the_rest() -> None:
         *((case, d) for case in ("int32", "list", "interval_months") for d in peers.DIRECTIONS),
     ],
 )
-def test_nanoarrow_finds_a_changed_value(case: str, direction: str) -> None:
+def test_nanoarrow_detects_changed_value(case: str, direction: str) -> None:
     class Changes(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             below = array.array.children[0].contents if case == "list" else array.array
@@ -151,7 +151,7 @@ def test_nanoarrow_finds_a_changed_value(case: str, direction: str) -> None:
     assert "expected" in problems(Changes(), case, NANOARROW, direction)
 
 
-def test_a_changed_value_is_found() -> None:
+def test_detects_changed_value() -> None:
     class Changes(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             ctypes.memset(array.array.buffers[1] or 0, 7, 1)
@@ -161,7 +161,7 @@ def test_a_changed_value_is_found() -> None:
 
 @pytest.mark.parametrize("direction", peers.DIRECTIONS)
 @pytest.mark.parametrize("peer", peers.PEERS)
-def test_a_copy_is_found(peer: peers.Peer, direction: str) -> None:
+def test_detects_copy(peer: peers.Peer, direction: str) -> None:
     class Copies(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             self.values = (ctypes.c_int32 * 4)(1, 2, -(2**31), 2**31 - 1)
@@ -170,7 +170,7 @@ def test_a_copy_is_found(peer: peers.Peer, direction: str) -> None:
     assert "where the buffers are" in problems(Copies(), "int32", peer, direction)
 
 
-def test_a_copy_by_the_peer_is_found() -> None:
+def test_detects_copy_by_peer() -> None:
     class Copies(PyarrowPeer):
         def take(self, case: str, schema: int, array: int) -> Any:
             return pyarrow.array(super().take(case, schema, array).to_pylist(), pyarrow.int32())
@@ -178,7 +178,7 @@ def test_a_copy_by_the_peer_is_found() -> None:
     assert "the set of buffers that the peer copied" in problems(Wrapped(), "int32", Copies())
 
 
-def test_changed_metadata_is_found() -> None:
+def test_detects_changed_metadata() -> None:
     class Changes(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             schema.metadata = None
@@ -186,7 +186,7 @@ def test_changed_metadata_is_found() -> None:
     assert "expected pyarrow.RecordBatch" in problems(Changes(), "record_batch")
 
 
-def test_an_invalid_array_is_found() -> None:
+def test_detects_invalid_array() -> None:
     class Changes(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             array.array.null_count = 3
@@ -194,7 +194,7 @@ def test_an_invalid_array_is_found() -> None:
     assert "pyarrow finds it invalid" in problems(Changes())
 
 
-def test_a_changed_offset_is_found() -> None:
+def test_detects_changed_offset() -> None:
     class Changes(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             array.array.offset = 0
@@ -203,7 +203,7 @@ def test_a_changed_offset_is_found() -> None:
     assert "offset is 0, expected 1" in problems(Changes(), "slice")
 
 
-def test_another_device_is_found() -> None:
+def test_detects_other_device() -> None:
     class Changes(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             array.device_id = 4
@@ -211,26 +211,26 @@ def test_another_device_is_found() -> None:
     assert "device_id is 4, expected -1" in problems(Changes())
 
 
-def test_a_missing_release_is_found() -> None:
-    class Loses(Wrapped):
+def test_detects_missing_release() -> None:
+    class MissingRelease(Wrapped):
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             self.given += 1
 
     found = "the number of structs that the language has released is 4, expected 6"
-    assert found in problems(Loses())
+    assert found in problems(MissingRelease())
 
 
-def test_a_leak_is_found() -> None:
-    class Leaks(Wrapped):
+def test_detects_leak() -> None:
+    class LeakingTransit(Wrapped):
         kept: Any = None
 
         def after(self, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
             self.kept = pyarrow.array(range(1000))
 
-    assert "what pyarrow has allocated is" in problems(Leaks())
+    assert "what pyarrow has allocated is" in problems(LeakingTransit())
 
 
-def test_a_refusal_is_a_failure() -> None:
+def test_rejection_is_failure() -> None:
     class Refuses(Wrapped):
         def send(self, *addresses: int) -> str:
             return "errno 22: not today"
@@ -240,7 +240,7 @@ def test_a_refusal_is_a_failure() -> None:
     assert "what pyarrow has allocated" not in found
 
 
-def test_not_moving_in_is_found() -> None:
+def test_detects_missing_move() -> None:
     class Copies(Wrapped):
         def send(self, *addresses: int) -> str:
             before = ctypes.string_at(addresses[0], ctypes.sizeof(ArrowSchema))
@@ -254,7 +254,7 @@ def test_not_moving_in_is_found() -> None:
         assert "the schema was not moved in" in problems(Copies())
 
 
-def test_a_missing_library_says_what_to_do(
+def test_missing_library_prints_hint(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FLETCHING_LIB_DIR", str(tmp_path))

@@ -114,7 +114,7 @@ GOOD = {
 }
 
 
-def test_all_right(runner: Runner) -> None:
+def test_all_cells_pass(runner: Runner) -> None:
     result = runner(fake(**GOOD))
     assert result.code == 0
     assert result.letters() == ".././../."
@@ -124,14 +124,14 @@ def test_all_right(runner: Runner) -> None:
     assert "\033" not in result.out
 
 
-def test_a_stand_in_is_right_but_seen(runner: Runner) -> None:
+def test_stand_in_cell_passes_and_is_marked(runner: Runner) -> None:
     result = runner(fake(**GOOD | {"peers": lines(line(EXPECTED[5], status="stand-in"))}))
     assert result.code == 0
     assert result.letters() == ".././../s"
     assert LEGEND["s"] in result.out
 
 
-def test_a_missing_cell(runner: Runner) -> None:
+def test_missing_cell_fails(runner: Runner) -> None:
     result = runner(fake(**GOOD | {"abi": lines(*map(line, EXPECTED[1:3]))}))
     assert result.code == 1
     assert result.letters() == "M././../."
@@ -140,7 +140,7 @@ def test_a_missing_cell(runner: Runner) -> None:
     assert (missing["ok"], missing["status"], missing["asserted"]) == (False, "absent", 0)
 
 
-def test_a_failing_cell(runner: Runner) -> None:
+def test_failing_cell_is_reported(runner: Runner) -> None:
     failing = line(EXPECTED[4], ok=False, reason="Struct.field: offset 8 upstream, 0 here")
     result = runner(fake(**GOOD | {"cases": lines(line(EXPECTED[3]), failing)}))
     assert result.code == 1
@@ -148,13 +148,13 @@ def test_a_failing_cell(runner: Runner) -> None:
     assert "fake: int32 stream: Struct.field: offset 8 upstream, 0 here" in result.out
 
 
-def test_a_failing_cell_without_a_reason(runner: Runner) -> None:
+def test_failing_cell_without_reason_is_reported(runner: Runner) -> None:
     result = runner(fake(**GOOD | {"peers": lines(line(EXPECTED[5], ok=False))}))
     assert result.code == 1
     assert "fake: pyarrow int32 array: failed without a reason" in result.out
 
 
-def test_a_cell_that_asserted_nothing(runner: Runner) -> None:
+def test_cell_without_assertions_fails(runner: Runner) -> None:
     result = runner(fake(**GOOD | {"peers": lines(line(EXPECTED[5], asserted=0))}))
     assert result.code == 1
     assert result.letters() == ".././../0"
@@ -162,7 +162,7 @@ def test_a_cell_that_asserted_nothing(runner: Runner) -> None:
     assert result.cell(EXPECTED[5])["ok"] is False
 
 
-def test_a_case_without_a_release(runner: Runner) -> None:
+def test_case_without_release_fails(runner: Runner) -> None:
     none = lines(line(EXPECTED[3], releases=0), line(EXPECTED[4]))
     abi = lines(*(line(key, releases=0) for key in EXPECTED[:3]))
     result = runner(fake(**GOOD | {"abi": abi, "cases": none}))
@@ -171,7 +171,7 @@ def test_a_case_without_a_release(runner: Runner) -> None:
     assert "fake: int32 array: no release callback of the language ran" in result.out
 
 
-def test_a_cell_reported_twice(runner: Runner) -> None:
+def test_cell_reported_twice_fails(runner: Runner) -> None:
     twice = lines(line(EXPECTED[5]), line(EXPECTED[5]))
     result = runner(fake(**GOOD | {"peers": twice}))
     assert result.code == 1
@@ -180,7 +180,7 @@ def test_a_cell_reported_twice(runner: Runner) -> None:
     assert len(result.cells) == len(EXPECTED)
 
 
-def test_an_unexpected_cell(runner: Runner) -> None:
+def test_unexpected_cell_fails(runner: Runner) -> None:
     more = GOOD["abi"] + lines(line(struct_key("fake", "Other", "layout")))
     result = runner(fake(**GOOD | {"abi": more}))
     assert result.code == 1
@@ -188,7 +188,7 @@ def test_an_unexpected_cell(runner: Runner) -> None:
     assert len(result.cells) == len(EXPECTED) + 1
 
 
-def test_an_absent_cell(runner: Runner) -> None:
+def test_absent_cell_fails(runner: Runner) -> None:
     absent = line(EXPECTED[5], status="absent", reason="no GPU", asserted=0, ok=False)
     result = runner(fake(**GOOD | {"peers": lines(absent)}))
     assert result.code == 1
@@ -196,7 +196,7 @@ def test_an_absent_cell(runner: Runner) -> None:
     assert "fake: pyarrow int32 array: no GPU" in result.out
 
 
-def test_a_peer_that_cannot(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_peer_limit_passes(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = line(EXPECTED[5], status="absent", reason="KeyError: 21", releases=0)
     monkeypatch.setattr(roundtrip, "limited_cells", lambda _: {EXPECTED[5]})
     result = runner(fake(**GOOD | {"peers": lines(limit)}))
@@ -210,7 +210,7 @@ def test_a_peer_that_cannot(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> 
     "change",
     [{"ok": False}, {"asserted": 0}, {"reason": ""}],
 )
-def test_a_peer_that_does_not_say_so(
+def test_peer_limit_with_wrong_report_fails(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     limit = {"status": "absent", "reason": "KeyError: 21", "releases": 0}
@@ -220,14 +220,14 @@ def test_a_peer_that_does_not_say_so(
     assert result.letters() == ".././../A"
 
 
-def test_an_unknown_limit(runner: Runner) -> None:
+def test_unknown_peer_limit_fails(runner: Runner) -> None:
     limit = line(EXPECTED[5], status="absent", reason="KeyError: 21", releases=0)
     result = runner(fake(**GOOD | {"peers": lines(limit)}))
     assert result.code == 1
     assert result.letters() == ".././../A"
 
 
-def test_a_crash(runner: Runner) -> None:
+def test_crash_fails(runner: Runner) -> None:
     half = GOOD | {"cases": lines(line(EXPECTED[3]))}
     result = runner(fake(**half, ending="echo last words; kill -SEGV $$"))
     assert result.code == 1
@@ -236,7 +236,7 @@ def test_a_crash(runner: Runner) -> None:
     assert "last words" in result.out
 
 
-def test_an_exit_code_beside_good_cells(runner: Runner) -> None:
+def test_exit_code_with_passing_cells_fails(runner: Runner) -> None:
     result = runner(fake(**GOOD, ending="exit 3"))
     assert result.code == 1
     assert result.letters() == ".././../."
@@ -258,7 +258,7 @@ def test_an_exit_code_beside_good_cells(runner: Runner) -> None:
         (line(EXPECTED[3], language="cobol"), "language is 'cobol'"),
     ],
 )
-def test_a_garbage_line(runner: Runner, garbage: str, why: str) -> None:
+def test_garbage_line_fails(runner: Runner, garbage: str, why: str) -> None:
     result = runner(fake(**GOOD | {"cases": GOOD["cases"] + lines(garbage)}))
     assert result.code == 1
     assert result.letters() == ".././../."
@@ -266,13 +266,13 @@ def test_a_garbage_line(runner: Runner, garbage: str, why: str) -> None:
     assert why in result.out
 
 
-def test_half_a_line(runner: Runner) -> None:
+def test_truncated_line_fails(runner: Runner) -> None:
     result = runner(fake(**GOOD | {"cases": GOOD["cases"][:-20]}))
     assert result.code == 1
     assert result.letters() == ".././.M/."
 
 
-def test_a_missing_toolchain(runner: Runner) -> None:
+def test_missing_toolchain_fails(runner: Runner) -> None:
     result = runner(fake(**GOOD, needs="echo find-fake: nothing there >&2; false"))
     assert result.code == 1
     assert result.letters() == "AA/A/AA/A"
@@ -281,7 +281,7 @@ def test_a_missing_toolchain(runner: Runner) -> None:
     assert result.out.count("fake: Struct layout and 5 more") == 1
 
 
-def test_one_language_s_failure_leaves_the_others(runner: Runner) -> None:
+def test_failure_does_not_affect_other_languages(runner: Runner) -> None:
     other = {step: text.replace('"fake"', '"other"') for step, text in GOOD.items()}
     result = runner(fake(**GOOD, ending="kill -KILL $$"), fake(**other))
     assert result.code == 1
@@ -289,27 +289,27 @@ def test_one_language_s_failure_leaves_the_others(runner: Runner) -> None:
     assert "other: " not in result.out.split("Failures", 1)[1]
 
 
-def test_one_language_alone(runner: Runner) -> None:
+def test_language_option_selects_one_language(runner: Runner) -> None:
     result = runner(fake(), fake(), arguments=("--language", "other"))
     assert {cell["language"] for cell in result.cells} == {"other"}
     assert len(result.cells) == len(EXPECTED)
 
 
-def test_list_runs_nothing(runner: Runner) -> None:
+def test_list_runs_no_program(runner: Runner) -> None:
     result = runner(fake(), arguments=("--list",))
     assert result.code == 0
     assert result.out.splitlines() == [str(key) for key in EXPECTED]
     assert result.cells == []
 
 
-def test_an_unknown_language(runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_language_is_rejected(runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         runner(fake(), arguments=("--language", "cobol"))
     assert ended.value.code == 2
     assert "cobol" in capsys.readouterr().err
 
 
-def test_a_missing_oracle(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_oracle_is_reported(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: str) -> list[Key]:
         raise OSError("cannot load libfletching_oracle.so; run `make`")
 
@@ -319,7 +319,7 @@ def test_a_missing_oracle(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> No
     assert "run `make`" in result.err
 
 
-def test_a_program_that_hangs(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_program_fails(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roundtrip, "LIMIT_SECONDS", 0.01)
     result = runner(fake(**GOOD, ending="tail -f /dev/null"))
     assert result.code == 1
@@ -331,14 +331,14 @@ def test_old_cells_are_not_counted(runner: Runner) -> None:
     assert runner(fake()).letters() == "MM/M/MM/M"
 
 
-def test_colors_only_on_a_terminal(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colors_only_on_terminal(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\033[32m.\033[0m" in runner(fake(**GOOD)).out
 
 
-def test_cells_survive_the_way_through_a_file() -> None:
+def test_cells_round_trip_through_json() -> None:
     for key in EXPECTED:
         cell = parse_cell(line(key, reason='a "reason"\nwith two lines'))
         assert parse_cell(json.dumps(cell.as_json())) == cell
@@ -347,14 +347,14 @@ def test_cells_survive_the_way_through_a_file() -> None:
         parse_cell("")
 
 
-def test_the_summary_counts_each_group(runner: Runner) -> None:
+def test_summary_counts_each_group(runner: Runner) -> None:
     result = runner(fake(**GOOD | {"cases": lines(line(EXPECTED[3]))}))
     rows = [" ".join(row.split()) for row in result.out.splitlines()]
     assert "language structs cases pyarrow on a stand-in not supported not yet" in rows
     assert "fake 3/3 1/2 1/1" in rows
 
 
-def test_the_summary_has_a_limit(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_is_truncated(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [case_key("fake", f"case{i}", "array") for i in range(500)]
     monkeypatch.setattr(roundtrip, "expected_cells", lambda _: keys)
     failing = lines(*(line(key, ok=False, reason=key.case) for key in keys))
@@ -366,7 +366,7 @@ def test_the_summary_has_a_limit(runner: Runner, monkeypatch: pytest.MonkeyPatch
     assert f"... and {500 - shown} more, in" in output[-4]
 
 
-def test_all_is_printed_on_request_only(runner: Runner) -> None:
+def test_matrix_is_printed_on_request_only(runner: Runner) -> None:
     with_matrix = runner(fake(**GOOD)).out
     assert "structs (layout, c_calls)" in with_matrix
     assert "structs (" not in runner(fake(**GOOD), matrix=False).out

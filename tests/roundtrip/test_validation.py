@@ -79,12 +79,12 @@ CUTS = {
 
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("case", CASES)
-def test_pyarrow_array_is_without_a_finding(case: str, cut: str) -> None:
+def test_pyarrow_array_has_no_findings(case: str, cut: str) -> None:
     assert findings_in(CUTS[cut](CASES[case]())) == []
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_pyarrow_struct_of_a_cut_array_is_without_a_finding(case: str) -> None:
+def test_pyarrow_struct_of_sliced_array_has_no_findings(case: str) -> None:
     made = CASES[case]()
     if isinstance(made, pa.RecordBatch):
         made = made.to_struct_array()
@@ -94,13 +94,13 @@ def test_pyarrow_struct_of_a_cut_array_is_without_a_finding(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in HOLD_VIEWS])
-def test_nanoarrow_array_is_without_a_finding(case: str) -> None:
+def test_nanoarrow_array_has_no_findings(case: str) -> None:
     schema, array, owner = export_to_device_capsules(NanoarrowPeer().make(case))
     assert findings(schema, array) == []
     del owner
 
 
-def test_wrong_null_count_is_a_finding() -> None:
+def test_wrong_null_count_has_finding() -> None:
     schema, array, owner = export_to_structs(pa.array([1, None, 3]))
     ArrowDeviceArray.from_address(array).array.null_count = 2
     assert "array.null-count-correct" in findings(schema, array)[0]

@@ -31,23 +31,23 @@ def complaints_about_changes(change: mutations.Change) -> list[str]:
     return vendors.complaints(change.runtime, files, change.per_thread)
 
 
-def test_every_runtime_is_held_against_its_header_or_says_why_not() -> None:
+def test_every_runtime_has_header_or_reason() -> None:
     assert set(WITH_HEADER) | set(vendors.NO_HEADER) == set(RUNTIMES)
     assert set(vendors.INSTALLED) | set(vendors.NOT_INSTALLED) == set(WITH_HEADER)
 
 
 @pytest.mark.parametrize("name", WITH_HEADER)
-def test_header(name: str) -> None:
+def test_header_matches_table(name: str) -> None:
     assert complaints(RUNTIMES[name]) == []
 
 
 @pytest.mark.parametrize("name", PER_THREAD)
-def test_per_thread_functions(name: str) -> None:
+def test_per_thread_functions_match_table(name: str) -> None:
     assert complaints(RUNTIMES[name], per_thread=True) == []
 
 
 @pytest.mark.parametrize("name", WITH_HEADER)
-def test_committed_checks_are_those_of_the_table(name: str) -> None:
+def test_committed_checks_match_table(name: str) -> None:
     for file, text in vendors.of_runtime(RUNTIMES[name], GOOD).items():
         assert (vendors.FOLDER / file).read_text(encoding="utf-8") == text
 
@@ -59,12 +59,12 @@ def test_library_exports_every_symbol(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", vendors.INSTALLED)
-def test_installed_library_is_one_of_the_table(name: str) -> None:
+def test_installed_library_is_in_table(name: str) -> None:
     assert vendors.INSTALLED[name] in RUNTIMES[name].libraries.linux
 
 
 @pytest.mark.parametrize("name", vendors.INSTALLED)
-def test_every_renamed_symbol_is_missing_in_the_library(name: str) -> None:
+def test_renamed_symbols_are_missing_in_library(name: str) -> None:
     runtime = RUNTIMES[name]
     renamed = tuple(replace(f, symbol=f"{f.symbol}_v9") for f in runtime.functions)
     missing = vendors.missing_symbols(replace(runtime, functions=renamed), vendors.INSTALLED[name])
@@ -96,7 +96,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("change", chosen)
 
 
-def test_change_is_named(change: str) -> None:
+def test_change_is_reported(change: str) -> None:
     found = vendors.subjects(complaints_about_changes(CHANGES[change]))
     assert {subject.split(".")[0] for subject in found} == CHANGES[change].expected
 

@@ -16,7 +16,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_executable_without_an_interpreter_is_named(root: Path) -> None:
+def test_executable_without_interpreter_is_reported(root: Path) -> None:
     for text, mode, expected in (
         (
             "# !/usr/bin/env bash Builds\n",
@@ -31,7 +31,7 @@ def test_executable_without_an_interpreter_is_named(root: Path) -> None:
         assert list(check_mode(root / "tool", mode)) == expected
 
 
-def test_command_with_a_fault_is_named_by_its_key(root: Path) -> None:
+def test_faulty_command_is_reported_by_key(root: Path) -> None:
     table = root / "language.toml"
     table.write_text(
         'title = "ls $(x)"\n[[suite]]\ncommand = "echo \'a\'"\n'

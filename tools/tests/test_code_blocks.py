@@ -57,18 +57,18 @@ def found(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", RIGHT)
-def test_a_right_block(page: str) -> None:
+def test_valid_block_has_no_problem(page: str) -> None:
     assert blocks_of("page.md", page)
     assert found(page) == []
 
 
 @pytest.mark.parametrize(("page", "said"), WRONG)
-def test_a_wrong_block_is_named(page: str, said: str) -> None:
+def test_wrong_block_is_reported(page: str, said: str) -> None:
     (line,) = found(page)
     assert line.startswith("page.md:") and said in line
 
 
-def test_the_pages_are_those_that_git_lists(tmp_path: Path) -> None:
+def test_pages_are_tracked_files(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     for name in ("a.md", "docs/b.md", "docs/reference/c.md", "x/templates/d.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def test_the_pages_are_those_that_git_lists(tmp_path: Path) -> None:
     assert [block.place for block in all_blocks(tmp_path)] == ["a.md:2", "docs/b.md:2"]
 
 
-def test_a_language_gets_its_blocks_and_their_output(tmp_path: Path) -> None:
+def test_write_creates_blocks_and_outputs(tmp_path: Path) -> None:
     """Writes the blocks of all pages. The files are named after their places."""
     page = "```q\n1\n```\n```text output\n2\n```\n```q docs/site/index.html\n3\n```\n"
     write([b for b in blocks_of("docs/a.md", page) if not b.more], tmp_path / "blocks")
@@ -85,14 +85,14 @@ def test_a_language_gets_its_blocks_and_their_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("command", "code"), [("test -d $BLOCKS", 0), ("false; true", 1)])
-def test_the_command_of_a_language_decides(command: str, code: int, tmp_path: Path) -> None:
+def test_command_result_is_returned(command: str, code: int, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / HOME.folder).mkdir(parents=True)
     assert run_language(replace(HOME, blocks=Blocks(("q",), command)), tmp_path) == code
     assert run_language(replace(HOME, blocks=None), tmp_path) == 2
 
 
-def test_the_readme_has_the_figures_that_were_measured() -> None:
+def test_readme_matches_measured_figures() -> None:
     """Each row of the README's performance table matches docs/measured exactly."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\|.*\| (?:instructions|nanoseconds) \|$", text, re.MULTILINE)

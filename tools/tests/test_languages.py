@@ -29,11 +29,11 @@ def home(root: Path, text: str, name: str = "quiver") -> Path:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_language_has_every_part_or_a_reason(name: str) -> None:
+def test_language_has_every_part_or_reason(name: str) -> None:
     assert list(problems(KNOWN[name])) == []
 
 
-def test_missing_files_of_a_new_language_are_reported(tmp_path: Path) -> None:
+def test_missing_files_of_new_language_are_reported(tmp_path: Path) -> None:
     bare = read(home(tmp_path, GOOD), tmp_path)
     assert [line.split(": ")[1] for line in problems(bare)] == [
         f"no {part}" for part in parts(bare)
@@ -44,7 +44,7 @@ def test_missing_files_of_a_new_language_are_reported(tmp_path: Path) -> None:
     assert any('"quiver: cases": it is there: remove the reason' in line for line in lines)
 
 
-def test_a_home_has_the_same_things_in_it() -> None:
+def test_language_folders_have_same_files() -> None:
     for language in KNOWN.values():
         folder = ROOT / language.folder
         assert (folder / "README.md").is_file(), language.folder
@@ -66,7 +66,7 @@ def test_a_home_has_the_same_things_in_it() -> None:
         (GOOD + "=", "not TOML"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_read_rejects_wrong_file(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(LanguageError) as error:
         read(home(tmp_path, text), tmp_path)
     assert str(error.value).startswith("bindings/quiver/language.toml: ")
@@ -86,14 +86,14 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
         ),
     ],
 )
-def test_files_that_do_not_fit_together_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_load_rejects_inconsistent_files(tmp_path: Path, text: str, said: str) -> None:
     home(tmp_path, text)
     with pytest.raises(LanguageError) as error:
         load(tmp_path)
     assert said in str(error.value)
 
 
-def test_a_language_is_built_behind_what_it_needs(tmp_path: Path) -> None:
+def test_language_is_ordered_after_dependencies(tmp_path: Path) -> None:
     home(tmp_path, GOOD.replace('command = "true"', 'command = "true", after = ["zither"]'))
     home(tmp_path, GOOD, "zither")
     assert list(load(tmp_path)) == ["zither", "quiver"]
@@ -102,7 +102,7 @@ def test_a_language_is_built_behind_what_it_needs(tmp_path: Path) -> None:
 # --- Outside of the homes
 
 
-def test_nothing_of_a_single_language_is_outside_of_its_home() -> None:
+def test_language_names_stay_in_language_folders() -> None:
     assert list(footprints(ROOT, KNOWN)) == []
     assert len(ALLOWED) <= 5
     assert all((ROOT / name).is_file() for name in ALLOWED)
@@ -122,7 +122,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize(("name", "line", "found"), PLANTED.values(), ids=PLANTED)
-def test_a_planted_line_is_found(tmp_path: Path, name: str, line: str, found: str) -> None:
+def test_footprints_finds_planted_line(tmp_path: Path, name: str, line: str, found: str) -> None:
     assert plant(tmp_path, name, line)
     assert all(each.startswith(name) and found in each for each in plant(tmp_path, name, line))
 
@@ -138,7 +138,7 @@ def test_a_planted_line_is_found(tmp_path: Path, name: str, line: str, found: st
         ("tools/a.sh", ".venv/bin/python tools/suite.py"),
     ],
 )
-def test_what_is_no_dispatch_is_left_alone(tmp_path: Path, name: str, line: str) -> None:
+def test_footprints_ignores_other_lines(tmp_path: Path, name: str, line: str) -> None:
     assert plant(tmp_path, name, line) == []
 
 

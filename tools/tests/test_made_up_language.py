@@ -58,7 +58,7 @@ def run(tree: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_its_column_is_in_the_matrix_and_fails(tree: Path) -> None:
+def test_column_is_in_matrix_and_fails(tree: Path) -> None:
     code, output = run(tree, "tests/roundtrip/roundtrip.py", "--matrix", "--language", "quiver")
     assert code == 1
     lines = output.splitlines()
@@ -70,7 +70,7 @@ def test_its_column_is_in_the_matrix_and_fails(tree: Path) -> None:
     assert "M missing" in output
 
 
-def test_it_is_a_suite_and_is_built(tree: Path) -> None:
+def test_suite_runs_and_language_is_built(tree: Path) -> None:
     code, output = run(tree, "tools/suite.py", "quiver")
     assert code == 0 and "quiver     stub ... ok" in output
     code, output = run(tree, "tools/build_languages.py", "quiver")
@@ -81,7 +81,7 @@ def test_it_is_a_suite_and_is_built(tree: Path) -> None:
     assert "tools/suite.py quiver" in make.stdout
 
 
-def test_its_mutants_survive(tree: Path) -> None:
+def test_mutants_survive(tree: Path) -> None:
     code, output = run(
         tree, "tests/mutants/mutants.py", "--language", "quiver", "--mutant", "name:kDLTrn"
     )
@@ -89,7 +89,7 @@ def test_its_mutants_survive(tree: Path) -> None:
     assert "quiver: name:kDLTrn: survived" in output, output
 
 
-def test_its_names_of_new_devices_are_missing(tree: Path) -> None:
+def test_names_of_new_devices_are_missing(tree: Path) -> None:
     code, output = run(tree, "tests/mutants/new_device.py", "--language", "quiver")
     assert code == 1
     assert "quiver" in output and "the probe printed 1 lines instead of 3" in output, output

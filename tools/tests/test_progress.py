@@ -15,14 +15,14 @@ from languages import Build, Language, Toolchain
 from progress import showing, state
 
 
-def test_a_task_has_a_line_at_its_start(capsys: pytest.CaptureFixture[str]) -> None:
+def test_task_prints_line_at_start(capsys: pytest.CaptureFixture[str]) -> None:
     with showing("build") as shown, shown.task("bow"):
         assert capsys.readouterr().out == "build: bow ...\n"
         shown.line("build: [bow] ok")
         assert capsys.readouterr().out == "build: [bow] ok\n"
 
 
-def test_a_long_task_has_a_line_now_and_then(
+def test_long_task_prints_lines_periodically(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.001)
@@ -39,7 +39,7 @@ def test_a_long_task_has_a_line_now_and_then(
     assert "build: bow 30 of 90; quiver 0 s\n" in said or "build: bow 30 of 90\n" in said
 
 
-def test_the_time_that_is_left() -> None:
+def test_bar_shows_remaining_time() -> None:
     clock = iter(range(0, 1000, 10))
     shown = bars.Progress(get_time=lambda: float(next(clock)), disable=True)
     bar = shown.add_task("bow", total=None)
@@ -63,9 +63,7 @@ def test_the_time_that_is_left() -> None:
         ("", None),
     ],
 )
-def test_the_steps_of_a_build_tool(
-    tmp_path: Path, text: str, found: tuple[int, int] | None
-) -> None:
+def test_read_steps_of_build_tool(tmp_path: Path, text: str, found: tuple[int, int] | None) -> None:
     log = tmp_path / "log"
     log.write_text(text, "utf-8")
     assert build_languages.steps_done(log) == found
@@ -89,14 +87,14 @@ def build(*known: Language, roundtrip: bool = False) -> dict[str, bool]:
         return build_languages.build_all(shown, [*by_name], by_name, roundtrip)
 
 
-def test_builds_run_side_by_side(folder: Path) -> None:
+def test_builds_run_concurrently(folder: Path) -> None:
     """Each build opens one end of a pipe and waits for the other end."""
     os.mkfifo(folder / "pipe")
     both = build(language("bow", "echo >pipe"), language("quiver", "read <pipe"))
     assert both == {"bow": True, "quiver": True}
 
 
-def test_a_build_waits_for_those_it_names(folder: Path) -> None:
+def test_build_waits_for_dependencies(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     first = language("bow", "read <pipe; touch bow")
     second = language("quiver", "test -f bow", after=("bow",))
@@ -104,7 +102,7 @@ def test_a_build_waits_for_those_it_names(folder: Path) -> None:
     assert build(first, second, third) == {"bow": True, "quiver": True, "zither": True}
 
 
-def test_a_failure_is_shown_and_leaves_the_others(
+def test_failed_build_does_not_stop_others(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert build(language("bow", "echo why; false"), language("quiver", "true")) == {
@@ -116,14 +114,14 @@ def test_a_failure_is_shown_and_leaves_the_others(
     assert "build: quiver  ok (0 s)" in said
 
 
-def test_the_round_trip_builds_its_part(folder: Path) -> None:
+def test_roundtrip_option_runs_roundtrip_build(folder: Path) -> None:
     part = language("bow", "false", roundtrip="true")
     assert build(part) == {"bow": False}
     assert build(part, roundtrip=True) == {"bow": True}
     assert build(language("quiver", "true"), roundtrip=True) == {"quiver": True}
 
 
-def test_what_a_language_needs() -> None:
+def test_dependencies_of_language() -> None:
     known = {
         "bow": language("bow", ""),
         "string": language("string", "", after=("bow",)),

@@ -42,12 +42,12 @@ def problems(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_lock_belongs_to_its_input(folder: str) -> None:
+def test_lock_matches_input(folder: str) -> None:
     assert requirements(ROOT / folder)
     assert problems(ROOT / folder) == []
 
 
-def test_a_package_has_one_version() -> None:
+def test_package_has_one_version() -> None:
     pins = {pin for folder in FOLDERS for pin in requirements(ROOT / folder)}
     assert len(FOLDERS) > 1
     assert len(dict(pins)) == len(pins)
@@ -61,7 +61,7 @@ def test_a_package_has_one_version() -> None:
         ("pytest==9.2.0\n", "pytest==9.2.0\nquiver==1\n", ["not in the lock"]),
     ],
 )
-def test_another_input_is_noticed(tmp_path: Path, old: str, new: str, said: list[str]) -> None:
+def test_changed_input_is_reported(tmp_path: Path, old: str, new: str, said: list[str]) -> None:
     for file in ("requirements.in", "requirements.lock"):
         (tmp_path / file).write_bytes((ROOT / "tools" / file).read_bytes())
     given = tmp_path / "requirements.in"
@@ -70,7 +70,7 @@ def test_another_input_is_noticed(tmp_path: Path, old: str, new: str, said: list
     assert [problem.split(": ")[1] for problem in problems(tmp_path)] == said
 
 
-def test_a_package_without_a_hash_is_noticed(tmp_path: Path) -> None:
+def test_package_without_hash_is_reported(tmp_path: Path) -> None:
     (tmp_path / "requirements.in").write_text("bow==1\n", "utf-8")
     (tmp_path / "requirements.lock").write_text("bow==1\n    # via -r requirements.in\n", "utf-8")
     assert problems(tmp_path) == ["bow: no hash, or one that is not SHA-256"]

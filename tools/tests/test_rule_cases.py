@@ -14,12 +14,12 @@ from rule_tables import letters
 FOUND = sources(ROOT)
 
 
-def test_every_rule_has_its_cases_or_a_reason() -> None:
+def test_every_rule_has_cases_or_reason() -> None:
     assert list(problems(THE_RULES, FOUND)) == []
 
 
 @pytest.mark.parametrize("source", range(1, len(FOUND)))
-def test_a_rule_without_cases_is_named(source: int) -> None:
+def test_unpaired_rule_is_reported(source: int) -> None:
     """Without one of the sources, the rules that have no other case are missing."""
     others: list[Cases] = [*FOUND[:source], *FOUND[source + 1 :]]
     missing = {problem.partition(":")[0] for problem in problems(THE_RULES, others)}
@@ -28,14 +28,14 @@ def test_a_rule_without_cases_is_named(source: int) -> None:
     assert missing
 
 
-def test_a_reason_for_a_rule_with_cases_is_named() -> None:
+def test_reason_for_rule_with_cases_is_reported() -> None:
     rule = next(rule for rule in THE_RULES if rule.id == "layout.utf8")
     assert rule.no_case is None
     found = list(problems([replace(rule, no_case="it is hard")], FOUND))
     assert found == ["layout.utf8: no_case: it has one, Arrays.LayoutUtf8: remove the reason"]
 
 
-def test_each_source_pairs_its_cases() -> None:
+def test_each_source_pairs_cases() -> None:
     assert corpus_cases(ROOT)["layoutviewprefix"] == (
         "corpus utf8-view.prefix-bad",
         "corpus utf8-view.prefix-good",

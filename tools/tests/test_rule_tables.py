@@ -33,19 +33,19 @@ user: {why: nobody else can, rules: [bow.drawn]}
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_every_rule_has_a_test_or_a_reason(name: str) -> None:
+def test_every_rule_has_test_or_reason(name: str) -> None:
     assert list(problems(KNOWN[name], THE_RULES)) == []
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_what_is_not_played_is_a_group_of_the_suite(name: str) -> None:
+def test_not_played_names_are_suite_groups(name: str) -> None:
     suite = (ROOT / "tests" / "conformance" / "run.cpp").read_text(encoding="utf-8")
     rules = KNOWN[name].rules
     assert rules is not None and rules.not_played is not None
     assert all(f'Group{{"{group}", ' in suite for group in rules.not_played)
 
 
-def test_names_of_tests_are_names_of_one_rule() -> None:
+def test_names_of_rules_are_unambiguous() -> None:
     assert len({letters(rule.id) for rule in THE_RULES}) == len(THE_RULES) > 0
 
 
@@ -62,7 +62,7 @@ def check(
     return list(problems(read(path, root), RULES, root))
 
 
-def test_a_made_up_language_keeps_every_rule(tmp_path: Path) -> None:
+def test_invented_language_keeps_every_rule(tmp_path: Path) -> None:
     assert check(tmp_path, TABLE, "test BowStringSet") == []
 
 
@@ -76,7 +76,7 @@ def test_a_made_up_language_keeps_every_rule(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_the_core_does_has_a_test_there(tmp_path: Path, test: str, lines: list[str]) -> None:
+def test_core_rule_requires_test_in_core(tmp_path: Path, test: str, lines: list[str]) -> None:
     tests = home(tmp_path, GOOD + KEYS, "zither").parent / "tests"
     tests.mkdir()
     (tests / "b.q").write_text(f"test {test}", encoding="utf-8")
@@ -87,7 +87,7 @@ def test_what_the_core_does_has_a_test_there(tmp_path: Path, test: str, lines: l
 @pytest.mark.parametrize(
     ("not_played", "lines"), [(None, 1), ("[]", 0), ('["bow-strings"]', 1), ('["arrows"]', 0)]
 )
-def test_a_break_counts_for_the_languages_that_play_its_group(
+def test_break_counts_for_languages_playing_group(
     tmp_path: Path, not_played: str | None, lines: int
 ) -> None:
     keys = KEYS if not_played is None else KEYS + f"not_played = {not_played}\n"
@@ -95,7 +95,7 @@ def test_a_break_counts_for_the_languages_that_play_its_group(
     assert len(found) == lines
 
 
-def test_a_break_has_the_name_of_a_rule(tmp_path: Path) -> None:
+def test_break_must_name_rule(tmp_path: Path) -> None:
     keys = KEYS + "not_played = []\n"
     found = check(tmp_path, TABLE, "test bow_string_set", keys, "TEST(Bows, BowStringUnset) {}\n")
     said = "BowStringUnset: no such rule: expected the name of a rule of spec/rules/"
@@ -113,7 +113,7 @@ def test_a_break_has_the_name_of_a_rule(tmp_path: Path) -> None:
         (TABLE.replace("bow.u*", "bow.*"), "", "bow.drawn: duplicate: expected one reason"),
     ],
 )
-def test_what_does_not_fit_is_found(tmp_path: Path, table: str, tests: str, said: str) -> None:
+def test_inconsistent_table_is_reported(tmp_path: Path, table: str, tests: str, said: str) -> None:
     assert any(said in line for line in check(tmp_path, table, tests))
 
 
@@ -135,7 +135,7 @@ def test_what_does_not_fit_is_found(tmp_path: Path, table: str, tests: str, said
         (TABLE, KEYS.replace("files", "file"), "rules.file: unknown key: expected one of table,"),
     ],
 )
-def test_what_cannot_be_read_is_refused(tmp_path: Path, table: str, keys: str, said: str) -> None:
+def test_unreadable_table_is_rejected(tmp_path: Path, table: str, keys: str, said: str) -> None:
     with pytest.raises(LanguageError) as error:
         check(tmp_path, table, "", keys)
     assert said in str(error.value)

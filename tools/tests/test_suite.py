@@ -31,7 +31,7 @@ def steps() -> list[Step]:
     ]
 
 
-def test_steps_beside_each_other_run_at_once_and_are_reported_in_order(
+def test_concurrent_steps_are_reported_in_order(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     os.mkfifo(folder / "pipe")
@@ -46,26 +46,26 @@ def test_steps_beside_each_other_run_at_once_and_are_reported_in_order(
     assert "text" in (folder / "quiver-1.log").read_text()
 
 
-def test_a_needed_step_ends_the_suite(folder: Path) -> None:
+def test_failed_needed_step_ends_suite(folder: Path) -> None:
     made = [Step("needed", "false", needed=True), Step("not run", "touch ran")]
     assert list(suite._run_suite("quiver", made, OPTIONS).failed) == ["needed"]
     assert not (folder / "ran").exists()
 
 
-def test_every_failure_beside_another_is_named(folder: Path) -> None:
+def test_every_concurrent_failure_is_reported(folder: Path) -> None:
     made = [Step("one", "false"), Step("two", "false", beside=True), Step("three", "true")]
     assert list(suite._run_suite("quiver", made, OPTIONS).failed) == ["one", "two"]
 
 
 @pytest.mark.parametrize("verbose", [False, True])
-def test_other_steps_run_one_after_another(folder: Path, verbose: bool) -> None:
+def test_other_steps_run_sequentially(folder: Path, verbose: bool) -> None:
     made = [Step("one", "! test -e two"), Step("two", "touch two", beside=verbose)]
     made += [Step("three", "test -e two")]
     options = argparse.Namespace(verbose=verbose)
     assert suite._run_suite("quiver", made, options).failed == {}
 
 
-def test_the_end_of_a_failed_step_is_shown_above_the_verdicts(
+def test_failed_step_output_precedes_verdicts(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [Step("fails", "echo 'FAILED test_fletch'; exit 1"), Step("passes", "echo fine")]
@@ -79,7 +79,7 @@ def test_the_end_of_a_failed_step_is_shown_above_the_verdicts(
     assert shown.endswith("0 passed, 1 failed\n")
 
 
-def test_a_full_disk_ends_the_run_with_words(
+def test_full_disk_ends_run_with_message(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(step: Step, log: Path, verbose: bool) -> bool:

@@ -80,18 +80,18 @@ def test_numpy_reads_bool8() -> None:
     assert read.tolist() == [True, False, True]
 
 
-def test_numpy_reads_an_empty_array() -> None:
+def test_numpy_reads_empty_array() -> None:
     read = np.from_dlpack(Exported(pa.array([], pa.int16())))
     assert read.shape == (0,)
 
 
-def test_numpy_may_write_only_where_allowed() -> None:
+def test_numpy_array_is_writable_only_if_allowed() -> None:
     array = pa.array(numbers("int32"))
     assert not np.from_dlpack(Exported(array)).flags.writeable
     assert np.from_dlpack(Exported(array, read_only=False)).flags.writeable
 
 
-def test_numpy_keeps_the_memory() -> None:
+def test_numpy_array_keeps_memory() -> None:
     before = pa.total_allocated_bytes()
     read = np.from_dlpack(Exported(pa.array(numbers("int64").tolist(), pa.int64())))
     assert pa.total_allocated_bytes() > before
@@ -116,7 +116,7 @@ def test_numpy_reads_times_as_storage() -> None:
         (pa.array(["a", "b"]).dictionary_encode(), "dictionary"),
     ],
 )
-def test_what_is_no_tensor_is_refused(array: Any, words: str) -> None:
+def test_export_rejects_unsupported_array(array: Any, words: str) -> None:
     before = pa.total_allocated_bytes()
     with pytest.raises(PeerError, match=words):
         np.from_dlpack(Exported(array))
@@ -165,7 +165,7 @@ def test_pyarrow_reads_permuted_tensors() -> None:
 
 @pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize("version", [None, (1, 3)])
-def test_numbers_of_numpy(dtype: str, version: tuple[int, int] | None) -> None:
+def test_import_numpy_numbers(dtype: str, version: tuple[int, int] | None) -> None:
     values = numbers(dtype)[2:]
     read, read_only, copied = imported(values.__dlpack__(max_version=version))
     assert read.equals(pa.array(values))
@@ -185,7 +185,7 @@ def as_published(array: Any) -> Any:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2)])
-def test_permuted_tensors_of_numpy(order: tuple[int, ...]) -> None:
+def test_import_numpy_permuted_tensors(order: tuple[int, ...]) -> None:
     memory = np.arange(2 * 3 * 4 * 5, dtype=np.int16).reshape(2, 3, 4, 5)
     values = memory.transpose(order)
     read, _, _ = imported(values.__dlpack__(max_version=(1, 3)))
@@ -196,7 +196,7 @@ def test_permuted_tensors_of_numpy(order: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(again, values)
 
 
-def test_lists_of_numpy() -> None:
+def test_import_numpy_as_lists() -> None:
     values = numbers("int64").reshape(2, 3, 4)
     read, _, _ = imported(values.__dlpack__(max_version=(1, 3)), lists=True)
     assert read.type == pa.list_(pa.list_(pa.int64(), 4), 3)
@@ -204,7 +204,7 @@ def test_lists_of_numpy() -> None:
 
 
 @pytest.mark.parametrize("view", [np.s_[::2], np.s_[::-1], np.s_[:, ::2], np.s_[..., 1:3]])
-def test_gaps_of_numpy(view: Any) -> None:
+def test_import_numpy_rejects_or_copies_gaps(view: Any) -> None:
     values = numbers("int32").reshape(4, 3, 2)[view]
     with pytest.raises(PeerError, match="hint: copy the tensor"):
         imported(values.__dlpack__(max_version=(1, 3)))
@@ -214,13 +214,13 @@ def test_gaps_of_numpy(view: Any) -> None:
     assert not read_only
 
 
-def test_booleans_of_numpy() -> None:
+def test_import_numpy_booleans() -> None:
     read, _, _ = imported(np.array([True, False]).__dlpack__(max_version=(1, 3)))
     assert read.type == pa.bool8()
     assert read.to_pylist() == [True, False]
 
 
-def test_complex_numbers_of_numpy() -> None:
+def test_import_numpy_complex_numbers() -> None:
     values = np.array([1 + 2j, 3 - 4j], np.complex64)
     read, _, _ = imported(values.__dlpack__(max_version=(1, 3)))
     assert read.type == pa.opaque(pa.list_(pa.float32(), 2), "complex64", "DLPack")
@@ -229,39 +229,39 @@ def test_complex_numbers_of_numpy() -> None:
     assert read.to_pylist() == [[1, 2], [3, -4]]
 
 
-def test_read_only_memory_of_numpy() -> None:
+def test_import_numpy_read_only_memory() -> None:
     values = numbers("int32")
     values.flags.writeable = False
     _, read_only, _ = imported(values.__dlpack__(max_version=(1, 3)))
     assert read_only
 
 
-def test_copies_of_numpy_are_marked() -> None:
+def test_import_numpy_copy_is_marked() -> None:
     _, _, copied = imported(numbers("int32").__dlpack__(max_version=(1, 3), copy=True))
     assert copied
 
 
-def test_scalars_and_empty_tensors_of_numpy() -> None:
+def test_import_numpy_scalars_and_empty_tensors() -> None:
     read, _, _ = imported(np.array(7).__dlpack__(max_version=(1, 3)))
     assert read.to_pylist() == [7]
     read, _, _ = imported(np.zeros((0, 3), np.float32).__dlpack__(max_version=(1, 3)))
     assert len(read) == 0
 
 
-def test_arrays_of_pyarrow() -> None:
+def test_import_pyarrow_arrays() -> None:
     array = pa.array(numbers("uint16")).slice(4)
     read, _, _ = imported(array.__dlpack__(max_version=(1, 3)))
     assert read.equals(array)
     assert address(read) == address(array)
 
 
-def test_tensors_of_tvm_ffi() -> None:
+def test_import_tvm_ffi_tensors() -> None:
     values = numbers("float32").reshape(2, 3, 4)
     read, _, _ = imported(tvm_ffi.from_dlpack(values).__dlpack__(max_version=(1, 3)))
     np.testing.assert_array_equal(read.to_numpy_ndarray(), values)
 
 
-def test_the_memory_of_numpy_is_given_back() -> None:
+def test_import_releases_numpy_memory() -> None:
     values = numbers("int32")
     view = values.view()
     read, _, _ = imported(view.__dlpack__(max_version=(1, 3)))
@@ -274,7 +274,7 @@ def test_the_memory_of_numpy_is_given_back() -> None:
 
 
 @pytest.mark.parametrize("offset", range(4))
-def test_theirs_point_at_the_first_element(offset: int) -> None:
+def test_numpy_and_pyarrow_point_at_first_element(offset: int) -> None:
     values = numbers("int32")[offset:]
     array = pa.array(numbers("int32")).slice(offset)
     assert pointer_of(values.__dlpack__()) == (values.ctypes.data, 0)
@@ -284,6 +284,6 @@ def test_theirs_point_at_the_first_element(offset: int) -> None:
 
 
 @pytest.mark.parametrize("offset", range(4))
-def test_ours_do_too(offset: int) -> None:
+def test_export_points_at_first_element(offset: int) -> None:
     array = pa.array(numbers("int32")).slice(offset)
     assert pointer_of(Exported(array).__dlpack__(max_version=(1, 3))) == (address(array), 0)

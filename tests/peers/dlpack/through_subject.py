@@ -26,7 +26,7 @@ def subject() -> Subject:
 
 
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bool", "complex64", "complex128"])
-def test_numpy(subject: Subject, dtype: str) -> None:
+def test_numpy_numbers_pass_through(subject: Subject, dtype: str) -> None:
     values = numbers(dtype)[3:]
     read = np.from_dlpack(Through(subject, values))
     assert read.dtype == values.dtype
@@ -35,7 +35,7 @@ def test_numpy(subject: Subject, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2)])
-def test_permuted(subject: Subject, order: tuple[int, ...]) -> None:
+def test_permuted_tensors_pass_through(subject: Subject, order: tuple[int, ...]) -> None:
     memory = np.arange(2 * 3 * 4 * 5, dtype=np.int16).reshape(2, 3, 4, 5)
     values = memory.transpose(order)
     read = np.from_dlpack(Through(subject, values))
@@ -50,7 +50,7 @@ class Old(Through):
         return super().__dlpack__()
 
 
-def test_before_version_1(subject: Subject) -> None:
+def test_tensors_before_version_1_pass_through(subject: Subject) -> None:
     values = numbers("float32").reshape(4, 6)
     source: Any = Old(subject, values)
     read = np.from_dlpack(source)
@@ -58,7 +58,7 @@ def test_before_version_1(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_tvm_ffi(subject: Subject, dtype: str) -> None:
+def test_tvm_ffi_tensors_pass_through(subject: Subject, dtype: str) -> None:
     values = numbers(dtype).reshape(4, 6)
     read = tvm_ffi.from_dlpack(Through(subject, tvm_ffi.from_dlpack(values)))
     assert (str(read.dtype), tuple(read.shape)) == (dtype, (4, 6))
@@ -68,7 +68,9 @@ def test_tvm_ffi(subject: Subject, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("dtype", "code"), [("bfloat16", 4), ("float8_e4m3fn", 10), ("float8_e5m2", 12)]
 )
-def test_types_that_neither_numpy_nor_arrow_has(subject: Subject, dtype: str, code: int) -> None:
+def test_types_without_numpy_and_arrow_pass_through(
+    subject: Subject, dtype: str, code: int
+) -> None:
     values = numbers("uint16" if dtype == "bfloat16" else "uint8")
     source = tvm_ffi.from_dlpack(Retyped(values, code))
     assert str(source.dtype) == dtype
@@ -77,7 +79,7 @@ def test_types_that_neither_numpy_nor_arrow_has(subject: Subject, dtype: str, co
     assert ctypes.string_at(read.data_ptr(), values.nbytes) == values.tobytes()
 
 
-def test_what_has_gaps_is_refused_or_copied(subject: Subject) -> None:
+def test_tensors_with_gaps_are_rejected_or_copied(subject: Subject) -> None:
     values = numbers("int32")[::2]
     try:
         read = np.from_dlpack(Through(subject, values))
@@ -87,7 +89,7 @@ def test_what_has_gaps_is_refused_or_copied(subject: Subject) -> None:
         np.testing.assert_array_equal(read, values)
 
 
-def test_the_memory_is_given_back(subject: Subject) -> None:
+def test_memory_is_released(subject: Subject) -> None:
     view = numbers("int64").view()
     held = sys.getrefcount(view)
     read = np.from_dlpack(Through(subject, view))
