@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from async_producer_rules import EINVAL, INT64_MAX, Rule, Seen
+from async_producer_rules import EINVAL, INT64_MAX, Observation, Rule
 
 EIO = 5
 HANDED = ("on_schema", "on_schema_refused", "on_task", "on_task_refused", "on_end", "overlap")
@@ -40,7 +40,7 @@ class Facts:
         return self.waiting or self.released
 
 
-def accepted(f: Facts, s: Seen) -> bool:
+def accepted(f: Facts, s: Observation) -> bool:
     """Returns whether the handler call is valid."""
     if s.event == "overlap" or f.over or f.gone:
         return False
@@ -49,7 +49,7 @@ def accepted(f: Facts, s: Seen) -> bool:
     return f.schema and (s.event == "on_end" or f.asked > 0)
 
 
-def answer(f: Facts, s: Seen) -> int | None:
+def answer(f: Facts, s: Observation) -> int | None:
     """Returns the required result of the handler call."""
     if s.event not in HANDED:
         return None
@@ -58,7 +58,7 @@ def answer(f: Facts, s: Seen) -> int | None:
     return s.errno if s.event.endswith("_refused") else 0
 
 
-def drops_queue(f: Facts, s: Seen) -> bool:
+def drops_queue(f: Facts, s: Observation) -> bool:
     """Returns whether queued tasks can no longer be taken."""
     if s.event == "cancel":
         return True
@@ -66,7 +66,7 @@ def drops_queue(f: Facts, s: Seen) -> bool:
     return f.live and (ends or bool(answer(f, s)))
 
 
-def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
+def calls(f: Facts, s: Observation) -> list[tuple[Any, ...]]:
     """Returns the required calls of the producer, in order."""
     made: list[tuple[Any, ...]] = []
     if s.event == "on_schema" and accepted(f, s):
@@ -89,7 +89,7 @@ def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
     return made
 
 
-def notifications(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
+def notifications(f: Facts, s: Observation) -> list[tuple[Any, ...]]:
     """Returns the required notifications of the application."""
     if not f.live:
         return []
@@ -104,7 +104,7 @@ def notifications(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
     return [("error", EIO)] if s.event in ("on_error_foreign_code", *RELEASES) else []
 
 
-def after(f: Facts, s: Seen) -> Facts:
+def after(f: Facts, s: Observation) -> Facts:
     ok = accepted(f, s)
     queue = () if drops_queue(f, s) or s.event in RELEASES else f.queue
     g = replace(f, queue=queue)
@@ -154,7 +154,7 @@ def after(f: Facts, s: Seen) -> Facts:
     return g
 
 
-def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
+def fates(f: Facts, s: Observation) -> list[tuple[int | str, str]]:
     found: list[tuple[int | str, str]] = []
     if s.event == "on_schema" and accepted(f, s):
         found.append(("schema", "discarded" if f.cancelled else "taken"))
@@ -170,7 +170,7 @@ def possible(f: Facts, event: str) -> bool:
     """Returns whether the event is possible, including violations."""
     match event:
         case "on_schema_refused" | "on_task_refused":
-            return f.live and accepted(f, Seen(event))
+            return f.live and accepted(f, Observation(event))
         case "release_inside" | "extract_ok" | "extract_fails" | "extract_invalid":
             return bool(f.running)
         case "overlap":
@@ -193,11 +193,11 @@ def state_name(f: Facts) -> str:
     return "streaming" if f.schema else "created"
 
 
-def _names(s: Seen) -> list[str]:
+def _names(s: Observation) -> list[str]:
     return [call[0] for call in s.calls]
 
 
-def _extracted(s: Seen) -> list[int]:
+def _extracted(s: Observation) -> list[int]:
     return [call[1] for call in s.calls if call[0] == "extract_data"]
 
 
@@ -243,5 +243,5 @@ RULES: dict[str, Rule] = {
 }
 
 
-def broken(f: Facts, s: Seen) -> list[str]:
+def broken(f: Facts, s: Observation) -> list[str]:
     return [name for name, rule in RULES.items() if not rule(f, s)]

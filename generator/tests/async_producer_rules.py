@@ -17,7 +17,7 @@ RETURNS = ("returns_ok", "returns_error", "returns")
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """One event and its effects."""
 
     event: str
@@ -52,7 +52,7 @@ class Facts:
     released: bool = False
 
 
-def after(f: Facts, s: Seen) -> Facts:
+def after(f: Facts, s: Observation) -> Facts:
     """Returns the facts after an event, including its calls even if they are wrong."""
     f = _after_event(f, s)
     for call, *rest in s.calls:
@@ -78,7 +78,7 @@ def after(f: Facts, s: Seen) -> Facts:
     return f
 
 
-def _after_event(f: Facts, s: Seen) -> Facts:
+def _after_event(f: Facts, s: Observation) -> Facts:
     match s.event:
         case "schema_ready":
             return replace(f, schema_given=True)
@@ -121,7 +121,7 @@ def _extracted(f: Facts, task: int) -> Facts:
     return replace(f, open=rest, handed=handed, extracted=True)
 
 
-def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
+def fates(f: Facts, s: Observation) -> list[tuple[int | str, str]]:
     """Returns the fates of schema and batches due to this event."""
     found: list[tuple[int | str, str]] = []
     match s.event:
@@ -200,15 +200,15 @@ def state_name(f: Facts) -> str:
     return "schema" if f.schema_given else "created"
 
 
-def _made(s: Seen, name: str) -> list[tuple[Any, ...]]:
+def _made(s: Observation, name: str) -> list[tuple[Any, ...]]:
     return [call for call in s.calls if call[0] == name]
 
 
-def _tasks(s: Seen) -> list[int]:
+def _tasks(s: Observation) -> list[int]:
     return [call[1] for call in _made(s, "on_next_task") if call[1] is not None]
 
 
-Rule = Callable[[Facts, Seen], bool]
+Rule = Callable[[Facts, Observation], bool]
 
 RULES: dict[str, Rule] = {
     "handler calls are made in steps only": lambda f, s: not s.calls or s.event == "step",
@@ -250,6 +250,6 @@ RULES: dict[str, Rule] = {
 }
 
 
-def broken(f: Facts, s: Seen) -> list[str]:
+def broken(f: Facts, s: Observation) -> list[str]:
     """Returns the names of the broken rules."""
     return [name for name, rule in RULES.items() if not rule(f, s)]

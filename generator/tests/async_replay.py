@@ -40,7 +40,7 @@ def in_thread(work: Callable[[], Any]) -> Any:
     return results[0]
 
 
-class Thing:
+class TrackedObject:
     """A schema or a batch, and its fate."""
 
     def __init__(self, errno: Callable[[], int] = lambda: 0) -> None:
@@ -119,8 +119,8 @@ class ProducerReplay(Replay):
         super().__init__(trace)
         self.jobs: list[Callable[[], None]] = []
         self.errno = 0
-        self.schema: Thing | None = None
-        self.batches: list[Thing] = []
+        self.schema: TrackedObject | None = None
+        self.batches: list[TrackedObject] = []
         self.tasks: dict[int, Any] = {}
         self.dropped: set[int] = set()
         self.codes: list[int] = []
@@ -143,10 +143,10 @@ class ProducerReplay(Replay):
     def _act(self, step: Step) -> Any:
         match step["event"]:
             case "schema_ready":
-                self.schema = Thing()
+                self.schema = TrackedObject()
                 self.producer.schema_ready(self.schema)
             case "batch_ready":
-                self.batches.append(Thing(lambda: self.errno))
+                self.batches.append(TrackedObject(lambda: self.errno))
                 self.batches[-1].number = len(self.batches) - 1
                 self.producer.batch_ready(self.batches[-1])
             case "end_reached":
@@ -213,7 +213,7 @@ class ProducerReplay(Replay):
             return "none"
         return {"freed": "discarded"}.get(",".join(self.schema.fates), self.schema.fates[0])
 
-    def _fate(self, batch: Thing) -> str:
+    def _fate(self, batch: TrackedObject) -> str:
         if len(batch.fates) != 1:
             return f"batch {batch.number}: {batch.fates}"
         if batch.fates == ["freed"]:
@@ -274,7 +274,7 @@ class ConsumerReplay(Replay):
 
     def __init__(self, trace: dict[str, Any], make: Callable[..., Any]) -> None:
         super().__init__(trace)
-        self.schema = Thing()
+        self.schema = TrackedObject()
         self.schema_refused = False
         self.fates: dict[int, list[str]] = {}
         self.extractions: list[Extraction] = []
@@ -366,7 +366,7 @@ class ConsumerReplay(Replay):
                     raise self.fail("take returned something else")
 
     def _on_schema(self, step: Step) -> int:
-        schema = self.schema if not self.schema.fates else Thing()
+        schema = self.schema if not self.schema.fates else TrackedObject()
         result: int = self.consumer.on_schema(schema, step.get("errno", 0))
         if result and schema.fates:
             raise self.fail("the schema was taken and refused")

@@ -10,7 +10,7 @@ from typing import Any
 
 import async_consumer_rules
 import async_producer_rules
-from async_producer_rules import Seen
+from async_producer_rules import Observation
 
 from fletching_generator.async_stream.configuration import Arguments, Config, Effects
 from fletching_generator.async_stream.run import (
@@ -74,8 +74,8 @@ def events(side: Side, place: Place) -> Iterator[tuple[str, Arguments]]:
             yield event, replace(known, task=task)
 
 
-def seen(event: str, a: Arguments, effects: Effects, config: Config) -> Seen:
-    return Seen(
+def seen(event: str, a: Arguments, effects: Effects, config: Config) -> Observation:
+    return Observation(
         event=event,
         n=a.n,
         task=a.task,

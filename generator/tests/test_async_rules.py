@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from async_producer_rules import Seen
+from async_producer_rules import Observation
 from async_walk import rules, start, walk
 from conftest import REPOSITORY, trace_texts
 from jsonschema import Draft202012Validator
@@ -85,8 +85,8 @@ def test_traces_keep_rules(name: SideName, spec: Spec) -> None:
         assert final["tasks"] == [fates[number] for number in sorted(fates)], found["name"]
 
 
-def read_step(step: dict[str, Any]) -> Seen:
-    return Seen(
+def read_step(step: dict[str, Any]) -> Observation:
+    return Observation(
         event=step["event"],
         n=step.get("n", 0),
         task=step.get("task", step.get("batch", 0)),

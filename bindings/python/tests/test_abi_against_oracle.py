@@ -33,7 +33,7 @@ def cell(struct: str, direction: str) -> Iterator[Checks]:
     assert not checks.problems, "\n".join(checks.problems)
 
 
-def hear(checks: Checks, line: str | None) -> None:
+def record(checks: Checks, line: str | None) -> None:
     """Counts one answer of the oracle."""
     checks.expect(line is None, line or "")
 
@@ -95,17 +95,17 @@ def all_callbacks(name: str) -> dict[str, Ctype | None]:
 def test_layout_matches_oracle(name: str) -> None:
     with cell(name, "layout") as checks:
         for line in layout_problems(name):
-            hear(checks, line)
+            record(checks, line)
 
 
 def test_constants_match_oracle() -> None:
     macros = reflection.integer_macros()
     with cell(CONSTANTS, "layout") as checks:
-        hear(checks, oracle.check_constant_names(",".join(macros).encode()))
+        record(checks, oracle.check_constant_names(",".join(macros).encode()))
         for macro, value in macros.items():
-            hear(checks, oracle.check_constant(macro.encode(), value))
+            record(checks, oracle.check_constant(macro.encode(), value))
         for name, values in reflection.enumerators().items():
-            hear(checks, oracle.check_enumerators(name.encode(), values.encode()))
+            record(checks, oracle.check_enumerators(name.encode(), values.encode()))
 
 
 # --- Memory --------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_c_writes(name: str) -> None:
         checks.equal(oracle.fill(name.encode(), target.address), 0, f"{name}: the oracle's fill")
         for leaf in reflection.leaves(declared(name)):
             seen = leaf.read(target.struct)
-            hear(checks, oracle.check_read(name.encode(), leaf.path.encode(), leaf.element, seen))
+            record(checks, oracle.check_read(name.encode(), leaf.path.encode(), leaf.element, seen))
 
 
 @each_struct
@@ -129,7 +129,7 @@ def test_c_verifies(name: str) -> None:
             canary = oracle.canary(name.encode(), leaf.path.encode(), leaf.element)
             checks.expect(canary != 0, f"{name}.{leaf.path}: upstream has no such field")
             leaf.write(target.struct, canary)
-        hear(checks, oracle.check_written(name.encode(), target.address))
+        record(checks, oracle.check_written(name.encode(), target.address))
 
 
 # --- Calls ---------------------------------------------------------------------------------------
@@ -163,16 +163,16 @@ def test_c_calls(name: str) -> None:
     with cell(name, "c_calls") as checks:
         if layout_agrees(name, checks):
             for callback, ctype in all_callbacks(name).items():
-                let_c_call(name, callback, ctype, checks)
+                call_from_c(name, callback, ctype, checks)
 
 
-def let_c_call(name: str, callback: str, ctype: Ctype | None, checks: Checks) -> None:
+def call_from_c(name: str, callback: str, ctype: Ctype | None, checks: Checks) -> None:
     target = Object(name)
     callee = Callee(name, callback, ctype, checks) if ctype else None
     if callee:
         setattr(target.struct, callback, callee.pointer)
     for variant in range(oracle.variant_count()):
-        hear(checks, oracle.call(name.encode(), callback.encode(), variant, target.address))
+        record(checks, oracle.call(name.encode(), callback.encode(), variant, target.address))
 
 
 @each_struct
@@ -195,7 +195,7 @@ def call_c(name: str, callback: str, ctype: Ctype | None, target: Object, checks
     for variant in range(oracle.variant_count()):
         oracle.begin_call(*path, variant, target.address)
         result = call_with_oracle_s_arguments(getattr(target.struct, callback), ctype)
-        hear(checks, oracle.end_call(result))
+        record(checks, oracle.end_call(result))
 
 
 def call_with_oracle_s_arguments(function: Callable[..., object], ctype: Ctype) -> int:

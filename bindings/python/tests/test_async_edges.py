@@ -121,7 +121,7 @@ def test_send_async_iterable_cancels_stops_iteration() -> None:
 def test_end_after_empty_take_loses_no_batch() -> None:
     """The last batch and the end arrive after `take` has found no batch."""
 
-    class Racing:
+    class EndAfterTake:
         ended = False
         schema = device_type = None
 
@@ -141,7 +141,7 @@ def test_end_after_empty_take_loses_no_batch() -> None:
 
     async def run() -> list[int]:
         stream = AsyncDeviceArrayStream.connect(lambda _: None)
-        stream._consumer = Racing()  # type: ignore[assignment]
+        stream._consumer = EndAfterTake()  # type: ignore[assignment]
         stream._wake()
         asyncio.get_running_loop().call_soon(stream._wake)
         return [len(batch) async for batch in stream]
@@ -280,7 +280,7 @@ def test_send_async_closes_iterator_after_task_cancel() -> None:
     asyncio.run(run())
 
 
-class Sparing:
+class LimitedHandler:
     """A handler that requests the given number of batches and drops them."""
 
     def __init__(self, demand: int) -> None:
@@ -312,10 +312,10 @@ def test_send_async_reads_no_more_than_demand(demand: int) -> None:
             yield batch_of(1)
 
     async def run() -> None:
-        sparing = Sparing(demand)
-        sending = send_async(SCHEMA, 1, batches(), ctypes.addressof(sparing.handler))
+        limited = LimitedHandler(demand)
+        sending = send_async(SCHEMA, 1, batches(), ctypes.addressof(limited.handler))
         sender = asyncio.ensure_future(sending)
-        while not sparing.has_schema.is_set() or len(asked) < demand:
+        while not limited.has_schema.is_set() or len(asked) < demand:
             await asyncio.sleep(0)
         for _ in range(100):
             await asyncio.sleep(0)
@@ -392,14 +392,14 @@ def test_release_does_not_write_to_released_handler() -> None:
 
 
 def test_release_marks_struct_before_callback() -> None:
-    class Looking:
+    class InspectingRelease:
         def release(self, given: abi.ArrowSchema) -> None:
             assert ctypes.addressof(given) != ctypes.addressof(schema)
             seen.append(abi.is_released(schema))
 
     seen: list[bool] = []
     schema = abi.ArrowSchema()
-    abi.implement(schema, Looking())
+    abi.implement(schema, InspectingRelease())
     abi.release(schema)
     assert seen == [True]
 

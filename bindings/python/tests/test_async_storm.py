@@ -25,7 +25,7 @@ AT_ONCE = 50
 
 
 @pytest.fixture
-def nothing_left() -> Iterator[None]:
+def check_no_leaks() -> Iterator[None]:
     """Checks that the reference producer's counters, Python's objects and the implementations of
     structs are the same afterwards."""
     producer = Producer()
@@ -99,6 +99,6 @@ class Storm:
             self.sources.clear()
 
 
-@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.usefixtures("check_no_leaks")
 def test_many_streams_with_random_endings() -> None:
     asyncio.run(Storm().run())

@@ -171,7 +171,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-LATE = """
+RELEASE_AT_EXIT = """
     import ctypes
     from fletching import abi, from_buffer
     libc = ctypes.CDLL(None)
@@ -189,7 +189,7 @@ LATE = """
 
 def test_release_after_interpreter_end() -> None:
     done = run(
-        LATE
+        RELEASE_AT_EXIT
         + """
     for _ in range(3):
         libc.__cxa_atexit(*keep(bytearray(8)), None)
@@ -202,7 +202,7 @@ def test_release_after_interpreter_end() -> None:
 
 def test_forked_child_uses_array() -> None:
     done = run(
-        LATE
+        RELEASE_AT_EXIT
         + """
     import os, sys
     source = bytearray(8)

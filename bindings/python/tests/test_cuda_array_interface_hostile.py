@@ -32,17 +32,17 @@ TOUCHES = """
 """
 
 
-def furious(base: type) -> Any:
+def raising(base: type) -> Any:
     """Returns a subclass that raises in every special method and common method."""
     methods = {**dict.fromkeys(TOUCHES.split(), touch), "__class__": property(touch)}
-    return type(f"Furious{base.__name__.capitalize()}", (base,), methods)
+    return type(f"Raising{base.__name__.capitalize()}", (base,), methods)
 
 
-Furious, FuriousDict, FuriousTuple = furious(object), furious(dict), furious(tuple)
-FuriousList, FuriousText, FuriousInt = furious(list), furious(str), furious(int)
+Raising, RaisingDict, RaisingTuple = raising(object), raising(dict), raising(tuple)
+RaisingList, RaisingText, RaisingInt = raising(list), raising(str), raising(int)
 
 
-class ClassOfFurious(type):
+class RaisingMeta(type):
     __name__: Any = property(touch)
 
     def __instancecheck__(cls, _: object) -> bool:
@@ -52,11 +52,11 @@ class ClassOfFurious(type):
         raise RuntimeError("touched")
 
 
-class OfFuriousClass(metaclass=ClassOfFurious):
+class WithRaisingMeta(metaclass=RaisingMeta):
     pass
 
 
-class Liar:
+class WrongClass:
     """Reports a wrong class."""
 
     def __init__(self, kind: type) -> None:
@@ -134,19 +134,19 @@ def rules(interface: object) -> list[str]:
 
 
 HOSTILE: dict[str, Callable[[], object]] = {
-    "furious": Furious,
-    "furious tuple": lambda: FuriousTuple((1, Furious())),
-    "furious pair": lambda: FuriousTuple((Furious(), Furious())),
-    "furious text": lambda: FuriousText("<q4"),
-    "furious list": lambda: FuriousList([Furious()]),
-    "furious dict": lambda: FuriousDict({Furious: Furious()}),
-    "furious type": lambda: Furious,
-    "of a furious class": OfFuriousClass,
-    "furious class": lambda: OfFuriousClass,
-    "liar": lambda: Liar(dict),
-    "lying tuple": lambda: Liar(tuple),
-    "lying text": lambda: Liar(str),
-    "lying integer": lambda: Liar(int),
+    "raising": Raising,
+    "raising tuple": lambda: RaisingTuple((1, Raising())),
+    "raising pair": lambda: RaisingTuple((Raising(), Raising())),
+    "raising text": lambda: RaisingText("<q4"),
+    "raising list": lambda: RaisingList([Raising()]),
+    "raising dict": lambda: RaisingDict({Raising: Raising()}),
+    "raising type": lambda: Raising,
+    "instance of raising metaclass": WithRaisingMeta,
+    "class of raising metaclass": lambda: WithRaisingMeta,
+    "wrong class": lambda: WrongClass(dict),
+    "wrong class tuple": lambda: WrongClass(tuple),
+    "wrong class text": lambda: WrongClass(str),
+    "wrong class integer": lambda: WrongClass(int),
     "index that raises": lambda: Index(lambda: 1 // 0),
     "index that is text": lambda: Index(lambda: "1"),
     "index that recurses": Recursing,
@@ -187,14 +187,14 @@ def test_check_hostile_field(value: str) -> None:
 
 
 def test_check_reads_base_values_of_subclasses() -> None:
-    interface = FuriousDict(
+    interface = RaisingDict(
         good(
-            shape=FuriousTuple((FuriousInt(3),)),
-            typestr=FuriousText("<f4"),
-            strides=FuriousTuple((FuriousInt(4),)),
-            descr=FuriousList([FuriousTuple((FuriousText(""), FuriousText("<f4")))]),
-            version=FuriousInt(3),
-            stream=FuriousInt(0),
+            shape=RaisingTuple((RaisingInt(3),)),
+            typestr=RaisingText("<f4"),
+            strides=RaisingTuple((RaisingInt(4),)),
+            descr=RaisingList([RaisingTuple((RaisingText(""), RaisingText("<f4")))]),
+            version=RaisingInt(3),
+            stream=RaisingInt(0),
         )
     )
     assert rules(interface) == ["stream-zero"]

@@ -32,12 +32,12 @@ _Allocate = ctypes.CFUNCTYPE(
 )
 
 
-def our_table(kind: Any = DeviceArray) -> Table:
+def exchange_table(kind: Any = DeviceArray) -> Table:
     return Table.from_address(address_in(getattr(kind, ATTRIBUTE), NAME))
 
 
 def function(kind: Any, name: str) -> Any:
-    address = ctypes.cast(getattr(our_table(), name), ctypes.c_void_p).value
+    address = ctypes.cast(getattr(exchange_table(), name), ctypes.c_void_p).value
     return kind(address)
 
 
@@ -68,13 +68,13 @@ def test_rule_dlpack_exchange_on_type(kind: Any) -> None:
 
 
 def test_rule_dlpack_exchange_lives_forever() -> None:
-    first = ctypes.addressof(our_table())
+    first = ctypes.addressof(exchange_table())
     gc.collect()
-    assert first == ctypes.addressof(our_table(Array)) == ctypes.addressof(our_table())
+    assert first == ctypes.addressof(exchange_table(Array)) == ctypes.addressof(exchange_table())
 
 
 def test_rule_dlpack_exchange_functions_set() -> None:
-    table = our_table()
+    table = exchange_table()
     for name in (
         "managed_tensor_allocator",
         "managed_tensor_from_py_object_no_sync",
@@ -87,7 +87,7 @@ def test_rule_dlpack_exchange_functions_set() -> None:
 
 
 def test_rule_dlpack_exchange_prev_api_null() -> None:
-    assert not our_table().header.prev_api
+    assert not exchange_table().header.prev_api
 
 
 def test_rule_dlpack_exchange_method_beside() -> None:

@@ -13,8 +13,8 @@ import pytest
 import fletching
 from capsules import Produced, ProducedOnDevice, capsule_of, tensor_in
 from fletching import Array, DeviceArray, Error, Schema, _core, abi, from_dlpack
-from test_buffers import LATE, run
-from test_dlpack_table import our_table
+from test_buffers import RELEASE_AT_EXIT, run
+from test_dlpack_table import exchange_table
 
 
 def test_from_buffer_rejects_wide_characters() -> None:
@@ -94,7 +94,7 @@ def test_module_names_match_all() -> None:
 def test_fork_while_foreign_thread_is_in_python() -> None:
     """The child lacks that thread, so its exit must not wait for it."""
     done = run(
-        LATE
+        RELEASE_AT_EXIT
         + """
     import os, sys, threading
     from fletching import _core
@@ -141,7 +141,7 @@ def test_first_access_imports_name() -> None:
 
 
 def test_exchange_work_stream_is_default_stream() -> None:
-    table = our_table(Array)
+    table = exchange_table(Array)
     out = ctypes.c_void_p(1)
     assert table.current_work_stream(2, 0, ctypes.byref(out)) == 0
     assert out.value is None

@@ -159,12 +159,12 @@ def test_export_rejects_keyword_with_surrogates() -> None:
 
 
 def test_error_names_type_despite_metaclass() -> None:
-    class Lying(type):
+    class WrongName(type):
         @property
         def __name__(cls) -> Any:  # type: ignore[override]
             return 5
 
-    class Odd(metaclass=Lying):
+    class Odd(metaclass=WrongName):
         pass
 
     class Producer:

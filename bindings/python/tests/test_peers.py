@@ -24,19 +24,19 @@ def library(request: pytest.FixtureRequest) -> Peer:
     return peer(request.param)
 
 
-class Only:
+class Wrapper:
     """An object with one method, on the type, where some libraries look it up."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
 
 
-class OnlyArray(Only):
+class ArrayOnly(Wrapper):
     def __arrow_c_array__(self, requested_schema: object = None) -> Any:
         return self.source.__arrow_c_array__(requested_schema)
 
 
-class OnlyStream(Only):
+class StreamOnly(Wrapper):
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         return self.source.__arrow_c_stream__(requested_schema)
 
@@ -51,12 +51,12 @@ def outcome(call: Callable[..., object], *arguments: object) -> object:
         return REFUSED
 
 
-def without_us(library: Peer, source: Any) -> object:
+def read_by_pyarrow(library: Peer, source: Any) -> object:
     theirs = library.table(source)
     return pyarrow.RecordBatchReader.from_stream(theirs).read_all().column(0).to_pylist()
 
 
-def with_us(library: Peer, source: Any) -> object:
+def read_by_fletching(library: Peer, source: Any) -> object:
     theirs = library.table(source)
     for kind in (ArrayStream, DeviceArrayStream):
         read = pyarrow.table(kind.from_arrow(theirs)).column(0).to_pylist()
@@ -75,14 +75,14 @@ def test_tables_round_trip(library: Peer, case: str) -> None:
     whole = pyarrow.record_batch({"values": CASES[case]})
     for batch in (whole, whole.slice(1), whole.slice(0, 0)):
         if library.takes_arrays:
-            expected = outcome(without_us, library, OnlyArray(batch))
+            expected = outcome(read_by_pyarrow, library, ArrayOnly(batch))
             for kind in (Array, DeviceArray):
                 ours = kind.from_arrow(batch)
-                assert outcome(with_us, library, ours) == expected
+                assert outcome(read_by_fletching, library, ours) == expected
         table = pyarrow.Table.from_batches([batch, batch])
-        expected = outcome(without_us, library, OnlyStream(table))
+        expected = outcome(read_by_pyarrow, library, StreamOnly(table))
         for stream in (ArrayStream, DeviceArrayStream):
-            assert outcome(with_us, library, stream.from_arrow(table)) == expected
+            assert outcome(read_by_fletching, library, stream.from_arrow(table)) == expected
         if batch is whole and case not in library.changes:
             values = table.column(0).to_pylist()
             assert expected == (REFUSED if case in library.refuses else values)
@@ -193,7 +193,7 @@ def test_stream_error_reaches_peer(library: Peer, kind: Any) -> None:
     schema = Schema.from_arrow(TABLE.schema)
     more = (schema, batches()) if kind is ArrayStream else (schema, 1, batches())
     with pytest.raises(BaseException, match="no more data"):
-        with_us(library, kind.from_batches(*more))
+        read_by_fletching(library, kind.from_batches(*more))
 
 
 def test_capsules_are_consumed_once(library: Peer) -> None:
@@ -206,15 +206,15 @@ def test_capsules_are_consumed_once(library: Peer) -> None:
     if not library.takes_arrays or library.name == "nanoarrow":  # it leaves structs in capsules
         return
     ours = DeviceArray.from_arrow(TABLE.to_batches()[0])
-    once = OnlyArray(Given(array=ours.__arrow_c_array__()))
-    assert outcome(with_us, library, once) == TABLE.column(0).to_pylist()
-    assert outcome(with_us, library, once) == REFUSED
+    once = ArrayOnly(Given(array=ours.__arrow_c_array__()))
+    assert outcome(read_by_fletching, library, once) == TABLE.column(0).to_pylist()
+    assert outcome(read_by_fletching, library, once) == REFUSED
 
 
 def test_peer_rejects_consumed_stream(library: Peer) -> None:
     stream = DeviceArrayStream.from_arrow(TABLE)
-    with_us(library, stream)
-    assert outcome(with_us, library, stream) == REFUSED
+    read_by_fletching(library, stream)
+    assert outcome(read_by_fletching, library, stream) == REFUSED
 
 
 def test_dropped_data_is_released(library: Peer) -> None:
