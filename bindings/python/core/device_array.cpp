@@ -112,13 +112,13 @@ void bind_device_array(nb::module_& module) {
           "The device type, a number of fletching.abi.DeviceType.")
       .def_prop_ro(
           "device_id", [](const PyDeviceArray& self) { return raw(self).device_id; },
-          "The number of the device; -1 if there is none, as for the CPU.")
+          "The number of the device; -1 for a device without a number, such as the CPU.")
       .def_prop_ro(
           "sync_event",
           [](const PyDeviceArray& self) {
             return reinterpret_cast<uintptr_t>(raw(self).sync_event);
           },
-          "The address of the event, 0 if there is none. Valid for the lifetime of the array.")
+          "The address of the event, 0 without an event. Valid for the lifetime of the array.")
       .def("synchronize", &synchronize,
            "Blocks until the host may read the data, without the GIL. Ctrl-C interrupts the\n"
            "wait. Raises Error, as do the other waits: EINVAL for an invalid event, ENOTSUP for\n"

@@ -310,12 +310,14 @@ class DeviceArray:
 
     @property
     def device_id(self) -> int:
-        """The number of the device; -1 if there is none, as for the CPU."""
+        """
+        The number of the device; -1 for a device without a number, such as the CPU.
+        """
 
     @property
     def sync_event(self) -> int:
         """
-        The address of the event, 0 if there is none. Valid for the lifetime of the array.
+        The address of the event, 0 without an event. Valid for the lifetime of the array.
         """
 
     def synchronize(self) -> None:
