@@ -302,7 +302,7 @@ def is_a(value: object, kind: type) -> bool:
 
 
 def text(value: object) -> str:
-    return str.__str__(value) if is_a(value, str) else ""  # type: ignore[arg-type]
+    return str.__str__(value) if is_a(value, str) else ""
 
 
 def elements_of(value: object) -> Sequence[object] | None:
