@@ -78,7 +78,7 @@ def test_sync_adds_new_device_once(
     assert sync(new)[0] == 0
     assert devices(scratch) == after
     for path, content in generate.render_all(scratch.load()).items():
-        if re.search(r"(devices\.(go|rs|md)|DeviceType\.java|fletching/tables\.hpp|abi\.py)$", path):
+        if re.search(r"(devices\.(go|rs|md)|DeviceType\.java|g/tables\.hpp|abi\.py)$", path):
             assert "4242" in content and "nextthing" in content.lower(), path
 
 

@@ -3,103 +3,102 @@
 
 package abi
 
-// DLDeviceType is DLDeviceType in C. The kind of device that the memory is on. The same numbers as
-// ArrowDeviceType, and as open: a value that is unknown today is passed on unchanged.
+// DLDeviceType is DLDeviceType in C. The type of the device that holds the memory. An open set of
+// numbers, the same as ArrowDeviceType. Unknown values are passed on unchanged.
 type DLDeviceType = DeviceType
 
 // Constants of the C data interface.
 const (
-	// FlagDictionaryOrdered is ARROW_FLAG_DICTIONARY_ORDERED in C. The order of the dictionary's
-	// values has a meaning. Only for dictionary-encoded types.
+	// FlagDictionaryOrdered is ARROW_FLAG_DICTIONARY_ORDERED in C. The order of the dictionary
+	// values is meaningful. Only for dictionary-encoded types.
 	FlagDictionaryOrdered = 1
 
-	// FlagNullable is ARROW_FLAG_NULLABLE in C. The field may hold nulls, whether or not an array
-	// of it does.
+	// FlagNullable is ARROW_FLAG_NULLABLE in C. The field may contain nulls, even if no array of
+	// the field does.
 	FlagNullable = 2
 
-	// FlagMapKeysSorted is ARROW_FLAG_MAP_KEYS_SORTED in C. The keys of each map value are sorted.
-	// Only for map types.
+	// FlagMapKeysSorted is ARROW_FLAG_MAP_KEYS_SORTED in C. The keys within each map value are
+	// sorted. Only for map types.
 	FlagMapKeysSorted = 4
 
 	// StatisticsKeyAverageByteWidthExact is ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT in C.
-	// Statistics key, average size of a value in bytes, exact.
+	// Statistics key for the average size of a value in bytes, exact.
 	StatisticsKeyAverageByteWidthExact = "ARROW:average_byte_width:exact"
 
 	// StatisticsKeyAverageByteWidthApproximate is
-	// ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE in C. Statistics key, average size of a
-	// value in bytes, approximate.
+	// ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE in C. Statistics key for the average size
+	// of a value in bytes, approximate.
 	StatisticsKeyAverageByteWidthApproximate = "ARROW:average_byte_width:approximate"
 
 	// StatisticsKeyDistinctCountExact is ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT in C. Statistics
-	// key, number of distinct values, exact.
+	// key for the number of distinct values, exact.
 	StatisticsKeyDistinctCountExact = "ARROW:distinct_count:exact"
 
 	// StatisticsKeyDistinctCountApproximate is ARROW_STATISTICS_KEY_DISTINCT_COUNT_APPROXIMATE in
-	// C. Statistics key, number of distinct values, approximate.
+	// C. Statistics key for the number of distinct values, approximate.
 	StatisticsKeyDistinctCountApproximate = "ARROW:distinct_count:approximate"
 
 	// StatisticsKeyMaxByteWidthExact is ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_EXACT in C. Statistics
-	// key, size of the largest value in bytes, exact.
+	// key for the size of the largest value in bytes, exact.
 	StatisticsKeyMaxByteWidthExact = "ARROW:max_byte_width:exact"
 
 	// StatisticsKeyMaxByteWidthApproximate is ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_APPROXIMATE in C.
-	// Statistics key, size of the largest value in bytes, approximate.
+	// Statistics key for the size of the largest value in bytes, approximate.
 	StatisticsKeyMaxByteWidthApproximate = "ARROW:max_byte_width:approximate"
 
-	// StatisticsKeyMaxValueExact is ARROW_STATISTICS_KEY_MAX_VALUE_EXACT in C. Statistics key,
-	// greatest value, exact.
+	// StatisticsKeyMaxValueExact is ARROW_STATISTICS_KEY_MAX_VALUE_EXACT in C. Statistics key for
+	// the maximum value, exact.
 	StatisticsKeyMaxValueExact = "ARROW:max_value:exact"
 
 	// StatisticsKeyMaxValueApproximate is ARROW_STATISTICS_KEY_MAX_VALUE_APPROXIMATE in C.
-	// Statistics key, greatest value, approximate.
+	// Statistics key for the maximum value, approximate.
 	StatisticsKeyMaxValueApproximate = "ARROW:max_value:approximate"
 
-	// StatisticsKeyMinValueExact is ARROW_STATISTICS_KEY_MIN_VALUE_EXACT in C. Statistics key,
-	// least value, exact.
+	// StatisticsKeyMinValueExact is ARROW_STATISTICS_KEY_MIN_VALUE_EXACT in C. Statistics key for
+	// the minimum value, exact.
 	StatisticsKeyMinValueExact = "ARROW:min_value:exact"
 
 	// StatisticsKeyMinValueApproximate is ARROW_STATISTICS_KEY_MIN_VALUE_APPROXIMATE in C.
-	// Statistics key, least value, approximate.
+	// Statistics key for the minimum value, approximate.
 	StatisticsKeyMinValueApproximate = "ARROW:min_value:approximate"
 
-	// StatisticsKeyNullCountExact is ARROW_STATISTICS_KEY_NULL_COUNT_EXACT in C. Statistics key,
-	// number of nulls, exact.
+	// StatisticsKeyNullCountExact is ARROW_STATISTICS_KEY_NULL_COUNT_EXACT in C. Statistics key for
+	// the number of nulls, exact.
 	StatisticsKeyNullCountExact = "ARROW:null_count:exact"
 
 	// StatisticsKeyNullCountApproximate is ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE in C.
-	// Statistics key, number of nulls, approximate.
+	// Statistics key for the number of nulls, approximate.
 	StatisticsKeyNullCountApproximate = "ARROW:null_count:approximate"
 
-	// StatisticsKeyRowCountExact is ARROW_STATISTICS_KEY_ROW_COUNT_EXACT in C. Statistics key,
-	// number of rows, exact.
+	// StatisticsKeyRowCountExact is ARROW_STATISTICS_KEY_ROW_COUNT_EXACT in C. Statistics key for
+	// the number of rows, exact.
 	StatisticsKeyRowCountExact = "ARROW:row_count:exact"
 
 	// StatisticsKeyRowCountApproximate is ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE in C.
-	// Statistics key, number of rows, approximate.
+	// Statistics key for the number of rows, approximate.
 	StatisticsKeyRowCountApproximate = "ARROW:row_count:approximate"
 )
 
 // Constants of the DLPack.
 const (
-	// DLPackMajorVersion is DLPACK_MAJOR_VERSION in C. The major version that these declarations
-	// follow; another one has another layout.
+	// DLPackMajorVersion is DLPACK_MAJOR_VERSION in C. The major version of these declarations. A
+	// different major version has a different layout.
 	DLPackMajorVersion = 1
 
-	// DLPackMinorVersion is DLPACK_MINOR_VERSION in C. The minor version that these declarations
-	// follow; a later one has more enumerators.
+	// DLPackMinorVersion is DLPACK_MINOR_VERSION in C. The minor version of these declarations. A
+	// later minor version has more enumerators.
 	DLPackMinorVersion = 3
 
-	// DLPackFlagBitmaskReadOnly is DLPACK_FLAG_BITMASK_READ_ONLY in C. In
+	// DLPackFlagBitmaskReadOnly is DLPACK_FLAG_BITMASK_READ_ONLY in C. Bit in
 	// DLManagedTensorVersioned.flags; the memory is read-only.
 	DLPackFlagBitmaskReadOnly = 1
 
-	// DLPackFlagBitmaskIsCopied is DLPACK_FLAG_BITMASK_IS_COPIED in C. In
-	// DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
-	// it.
+	// DLPackFlagBitmaskIsCopied is DLPACK_FLAG_BITMASK_IS_COPIED in C. Bit in
+	// DLManagedTensorVersioned.flags; the memory is a copy for the exclusive use of the consumer.
 	DLPackFlagBitmaskIsCopied = 2
 
-	// DLPackFlagBitmaskIsSubbyteTypePadded is DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED in C. In
-	// DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
-	// they are packed.
+	// DLPackFlagBitmaskIsSubbyteTypePadded is DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED in C. Bit
+	// in DLManagedTensorVersioned.flags; each sub-byte element is padded to one byte. Without this
+	// flag, elements are packed.
 	DLPackFlagBitmaskIsSubbyteTypePadded = 4
 )

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// DLDataTypeCode is the type of DLDataType.Code, DLDataTypeCode in C. The family of an element
-// type; DLDataType adds the width and the lanes. An open set: a value that is unknown today is
-// passed on unchanged.
+// DLDataTypeCode is the type of DLDataType.Code, DLDataTypeCode in C. The category of an element
+// type. DLDataType adds the width and the lanes. An open set: unknown values are passed on
+// unchanged.
 type DLDataTypeCode uint8
 
 // The data-type codes that are known today.
@@ -25,60 +25,60 @@ const (
 	DataTypeFloat DLDataTypeCode = 2
 
 	// DataTypeOpaqueHandle is kDLOpaqueHandle in DLPack. A handle whose meaning producer and
-	// consumer have agreed on; meant for tests.
+	// consumer agree on; intended for tests.
 	DataTypeOpaqueHandle DLDataTypeCode = 3
 
 	// DataTypeBfloat is kDLBfloat in DLPack. Brain floating point.
 	DataTypeBfloat DLDataTypeCode = 4
 
-	// DataTypeComplex is kDLComplex in DLPack. Complex number, the real part first; the width
-	// counts both parts.
+	// DataTypeComplex is kDLComplex in DLPack. Complex number, real part first; the width includes
+	// both parts.
 	DataTypeComplex DLDataTypeCode = 5
 
-	// DataTypeBool is kDLBool in DLPack. Boolean of one byte per element.
+	// DataTypeBool is kDLBool in DLPack. Boolean, one byte per element.
 	DataTypeBool DLDataTypeCode = 6
 
-	// DataTypeFloat8E3M4 is kDLFloat8_e3m4 in DLPack. 8-bit floating point, 3 bits of exponent and
-	// 4 of mantissa.
+	// DataTypeFloat8E3M4 is kDLFloat8_e3m4 in DLPack. 8-bit floating point, 3 exponent bits and 4
+	// mantissa bits.
 	DataTypeFloat8E3M4 DLDataTypeCode = 7
 
-	// DataTypeFloat8E4M3 is kDLFloat8_e4m3 in DLPack. 8-bit floating point, 4 bits of exponent and
-	// 3 of mantissa.
+	// DataTypeFloat8E4M3 is kDLFloat8_e4m3 in DLPack. 8-bit floating point, 4 exponent bits and 3
+	// mantissa bits.
 	DataTypeFloat8E4M3 DLDataTypeCode = 8
 
-	// DataTypeFloat8E4M3B11FNUZ is kDLFloat8_e4m3b11fnuz in DLPack. As float8_e4m3 with a bias of
-	// 11, finite, without a negative zero.
+	// DataTypeFloat8E4M3B11FNUZ is kDLFloat8_e4m3b11fnuz in DLPack. Like float8_e4m3 with a bias of
+	// 11, finite, without negative zero.
 	DataTypeFloat8E4M3B11FNUZ DLDataTypeCode = 9
 
-	// DataTypeFloat8E4M3FN is kDLFloat8_e4m3fn in DLPack. As float8_e4m3, finite.
+	// DataTypeFloat8E4M3FN is kDLFloat8_e4m3fn in DLPack. Like float8_e4m3, finite.
 	DataTypeFloat8E4M3FN DLDataTypeCode = 10
 
-	// DataTypeFloat8E4M3FNUZ is kDLFloat8_e4m3fnuz in DLPack. As float8_e4m3, finite, without a
+	// DataTypeFloat8E4M3FNUZ is kDLFloat8_e4m3fnuz in DLPack. Like float8_e4m3, finite, without
 	// negative zero.
 	DataTypeFloat8E4M3FNUZ DLDataTypeCode = 11
 
-	// DataTypeFloat8E5M2 is kDLFloat8_e5m2 in DLPack. 8-bit floating point, 5 bits of exponent and
-	// 2 of mantissa.
+	// DataTypeFloat8E5M2 is kDLFloat8_e5m2 in DLPack. 8-bit floating point, 5 exponent bits and 2
+	// mantissa bits.
 	DataTypeFloat8E5M2 DLDataTypeCode = 12
 
-	// DataTypeFloat8E5M2FNUZ is kDLFloat8_e5m2fnuz in DLPack. As float8_e5m2, finite, without a
+	// DataTypeFloat8E5M2FNUZ is kDLFloat8_e5m2fnuz in DLPack. Like float8_e5m2, finite, without
 	// negative zero.
 	DataTypeFloat8E5M2FNUZ DLDataTypeCode = 13
 
-	// DataTypeFloat8E8M0FNU is kDLFloat8_e8m0fnu in DLPack. 8 bits of exponent only; finite and
-	// unsigned, a scale.
+	// DataTypeFloat8E8M0FNU is kDLFloat8_e8m0fnu in DLPack. 8-bit scale factor with exponent bits
+	// only; finite and unsigned.
 	DataTypeFloat8E8M0FNU DLDataTypeCode = 14
 
-	// DataTypeFloat6E2M3FN is kDLFloat6_e2m3fn in DLPack. 6-bit floating point, 2 bits of exponent
-	// and 3 of mantissa, finite.
+	// DataTypeFloat6E2M3FN is kDLFloat6_e2m3fn in DLPack. 6-bit floating point, 2 exponent bits and
+	// 3 mantissa bits, finite.
 	DataTypeFloat6E2M3FN DLDataTypeCode = 15
 
-	// DataTypeFloat6E3M2FN is kDLFloat6_e3m2fn in DLPack. 6-bit floating point, 3 bits of exponent
-	// and 2 of mantissa, finite.
+	// DataTypeFloat6E3M2FN is kDLFloat6_e3m2fn in DLPack. 6-bit floating point, 3 exponent bits and
+	// 2 mantissa bits, finite.
 	DataTypeFloat6E3M2FN DLDataTypeCode = 16
 
-	// DataTypeFloat4E2M1FN is kDLFloat4_e2m1fn in DLPack. 4-bit floating point, 2 bits of exponent
-	// and 1 of mantissa, finite.
+	// DataTypeFloat4E2M1FN is kDLFloat4_e2m1fn in DLPack. 4-bit floating point, 2 exponent bits and
+	// 1 mantissa bit, finite.
 	DataTypeFloat4E2M1FN DLDataTypeCode = 17
 )
 

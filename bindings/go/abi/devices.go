@@ -8,9 +8,8 @@ import (
 	"strconv"
 )
 
-// DeviceType is ArrowDeviceType in C. The kind of device on which the buffers were allocated. An
-// open set of numbers, the same as DLPack's DLDeviceType: a value that is unknown today is passed
-// on unchanged.
+// DeviceType is ArrowDeviceType in C. The type of the device that holds the buffers. An open set of
+// numbers, the same as DLPack's DLDeviceType. Unknown values are passed on unchanged.
 type DeviceType int32
 
 // The device types that are known today.

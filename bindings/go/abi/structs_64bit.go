@@ -10,7 +10,7 @@ import "unsafe"
 // Layout class 64bit: pointers of 8 bytes, int64 members aligned to 8.
 
 // ArrowSchema is a struct of the C data interface. The type of an array or the schema of a record
-// batch. Strings and children belong to the producer and live until release.
+// batch. The producer owns its strings and children, which are valid until release.
 //
 // Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowSchema
 // structure.
@@ -21,22 +21,22 @@ type ArrowSchema struct {
 	// NUL-terminated format string, UTF-8; never NULL.
 	Format uintptr
 
-	// The name of the field; NULL and the empty string mean the same.
+	// The field name. NULL and the empty string are equivalent.
 	//
 	// C: const char* name. Optional, set by the producer, owned by the producer. Valid:
 	// NUL-terminated UTF-8, or NULL.
 	Name uintptr
 
-	// Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
-	// bytes). Not NUL-terminated.
+	// Key-value pairs in a binary encoding: numbers and lengths as native-endian int32, each length
+	// followed by its bytes. Not NUL-terminated.
 	//
 	// C: const char* metadata. Optional, set by the producer, owned by the producer. Valid: encoded
 	// key-value block, or NULL.
 	Metadata uintptr
 
-	// Properties of the field, as ARROW_FLAG bits.
+	// The field's properties as ARROW_FLAG bits.
 	//
-	// C: int64_t flags. Optional, set by the producer. Valid: bitwise or of
+	// C: int64_t flags. Optional, set by the producer. Valid: bitwise OR of
 	// ARROW_FLAG_DICTIONARY_ORDERED, ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
 	Flags int64
 
@@ -48,51 +48,50 @@ type ArrowSchema struct {
 	// The types of the children.
 	//
 	// C: struct ArrowSchema** children. Optional, set by the producer, owned by the producer.
-	// Valid: n_children non-NULL pointers; NULL only when n_children is 0.
+	// Valid: n_children non-NULL pointers; NULL only if n_children is 0.
 	Children uintptr
 
-	// The type of the dictionary's values.
+	// The type of the dictionary values.
 	//
 	// C: struct ArrowSchema* dictionary. Optional, set by the producer, owned by the producer.
-	// Valid: non-NULL for a dictionary-encoded type, else NULL.
+	// Valid: non-NULL for a dictionary-encoded type, otherwise NULL.
 	Dictionary uintptr
 
-	// Frees everything that the struct points to, children included, and sets itself to NULL.
+	// Frees everything that the struct points to, including children, and sets release to NULL.
 	//
 	// C: void (*release)(struct ArrowSchema* self). Mandatory, set by the producer. Valid: NULL
 	// marks a released struct.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
-	// that was moved to. Inside: the producer releases the children that were not moved out; it
-	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
-	// fail.
+	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the struct
+	// that it was moved to. Inside: releases the children that were not moved out; calls no
+	// consumer code. May be NULL: no argument. Returns: void; release cannot fail.
 	Release ArrowSchemaReleaseFunc
 
-	// For the producer alone.
+	// Reserved for the producer.
 	//
-	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
-	// consumers do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: any;
+	// consumers do not access it.
 	PrivateData uintptr
 }
 
-// ArrowArray is a struct of the C data interface. The data of an array or of a record batch:
-// lengths, buffers and children. Read it with the ArrowSchema that came with it.
+// ArrowArray is a struct of the C data interface. The data of an array or a record batch: lengths,
+// buffers and children. Read it with the ArrowSchema that came with it.
 //
 // Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
 // structure.
 type ArrowArray struct {
-	// The number of values, from offset on.
+	// The number of values, starting at offset.
 	//
 	// C: int64_t length. Mandatory, set by the producer. Valid: 0 or greater.
 	Length int64
 
 	// The number of nulls among the values.
 	//
-	// C: int64_t null_count. Mandatory, set by the producer. Valid: 0 or greater, or -1 when not
+	// C: int64_t null_count. Mandatory, set by the producer. Valid: 0 or greater, or -1 if not
 	// computed.
 	NullCount int64
 
-	// The number of values in the buffers before the first value of the array.
+	// The number of values in the buffers before the array's first value.
 	//
 	// C: int64_t offset. Mandatory, set by the producer. Valid: 0 or greater.
 	Offset int64
@@ -100,7 +99,7 @@ type ArrowArray struct {
 	// The number of buffers.
 	//
 	// C: int64_t n_buffers. Mandatory, set by the producer. Valid: the number of buffers that the
-	// type has in the columnar format.
+	// columnar format defines for the type.
 	NBuffers int64
 
 	// The number of children.
@@ -109,404 +108,404 @@ type ArrowArray struct {
 	// ArrowSchema.
 	NChildren int64
 
-	// The addresses of the buffers. The list itself is always in CPU memory; inside an
-	// ArrowDeviceArray the buffers are on the device.
+	// The addresses of the buffers. The array of pointers is always in CPU memory. Inside an
+	// ArrowDeviceArray, the buffers are on the device.
 	//
 	// C: const void** buffers. Mandatory, set by the producer, owned by the producer. Valid:
 	// n_buffers pointers, each to contiguous memory; NULL for a buffer of 0 bytes, and for the
-	// validity buffer when null_count is 0.
+	// validity buffer if null_count is 0.
 	Buffers uintptr
 
 	// The data of the children.
 	//
 	// C: struct ArrowArray** children. Optional, set by the producer, owned by the producer. Valid:
-	// n_children non-NULL pointers; NULL only when n_children is 0.
+	// n_children non-NULL pointers; NULL only if n_children is 0.
 	Children uintptr
 
-	// The dictionary's values.
+	// The dictionary values.
 	//
 	// C: struct ArrowArray* dictionary. Optional, set by the producer, owned by the producer.
-	// Valid: non-NULL for a dictionary-encoded array, else NULL.
+	// Valid: non-NULL for a dictionary-encoded array, otherwise NULL.
 	Dictionary uintptr
 
-	// Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+	// Frees the buffers and everything else that the struct points to, and sets release to NULL.
 	//
 	// C: void (*release)(struct ArrowArray* self). Mandatory, set by the producer. Valid: NULL
 	// marks a released struct.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
-	// that was moved to. Inside: the producer releases the children that were not moved out; it
-	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
-	// fail.
+	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the struct
+	// that it was moved to. Inside: releases the children that were not moved out; calls no
+	// consumer code. May be NULL: no argument. Returns: void; release cannot fail.
 	Release ArrowArrayReleaseFunc
 
-	// For the producer alone.
+	// Reserved for the producer.
 	//
-	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
-	// consumers do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: any;
+	// consumers do not access it.
 	PrivateData uintptr
 }
 
 // ArrowDeviceArray is a struct of the C device data interface. An array whose buffers are on a
-// device. Everything but the buffers is in CPU memory. It is released through its embedded array.
+// device. Everything except the buffers is in CPU memory. Release it through the embedded array.
 //
 // Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
 // ArrowDeviceArray structure.
 type ArrowDeviceArray struct {
 	// The array. Its release callback also frees the event.
 	//
-	// C: struct ArrowArray array. Mandatory, set by the producer, owned by the producer. Valid: a
-	// released array (release is NULL) marks the whole struct as released.
+	// C: struct ArrowArray array. Mandatory, set by the producer, owned by the producer. Valid: any
+	// ArrowArray; if its release is NULL, the whole struct is released.
 	Array ArrowArray
 
-	// Which device of this type.
+	// The number of the device among devices of its type.
 	//
 	// C: int64_t device_id. Mandatory, set by the producer. Valid: the runtime's device number; -1
-	// by convention where the device type has none (CPU).
+	// by convention for a device type without numbers (CPU).
 	DeviceID int64
 
 	// The type of the device that can access the buffers.
 	//
 	// C: ArrowDeviceType device_type. Mandatory, set by the producer. Valid: any int32; the
-	// ARROW_DEVICE macros name the known ones.
+	// ARROW_DEVICE macros name the known values.
 	DeviceType DeviceType
 
 	_ [4]byte // padding, as in C
 
-	// NULL when the data may be read at once. Otherwise the consumer must wait on this event before
-	// it reads the buffers. It lives until the array is released.
+	// NULL if the data can be read immediately. Otherwise the consumer must wait for this event
+	// before it reads the buffers. The event is valid until the array is released.
 	//
-	// C: void* sync_event. Optional, set by the producer, owned by the producer. Valid: NULL, or
-	// what the event table of the device type says; always NULL where the table says none.
+	// C: void* sync_event. Optional, set by the producer, owned by the producer. Valid: NULL, or an
+	// event of the type that the event table lists for the device type; always NULL for a type
+	// without events.
 	SyncEvent uintptr
 
-	// Room for later versions. The producer sets every byte to zero.
+	// Reserved for later versions. The producer sets every byte to zero.
 	//
 	// C: int64_t reserved[3]. Mandatory, set by the producer. Valid: all zero.
 	Reserved [3]int64
 }
 
 // ArrowArrayStream is a struct of the C stream interface. A source of arrays in CPU memory. The
-// arrays and the schema that it gives are released independently of it and may outlive it.
+// consumer releases its arrays and schemas separately, and they may outlive the stream.
 //
 // Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
 // definition.
 type ArrowArrayStream struct {
-	// Writes the schema of all arrays to out, which the consumer then owns.
+	// Writes the schema of all arrays to out. The consumer owns it.
 	//
 	// C: int (*get_schema)(struct ArrowArrayStream* self, struct ArrowSchema* out). Mandatory, set
 	// by the producer. Valid: never NULL on a live stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
-	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: any number of times, before
+	// or between arrays, not after release. Inside: may block; calls no consumer code. May be NULL:
+	// no argument. Returns: 0, or an errno value without output to release.
 	GetSchema ArrowArrayStreamGetSchemaFunc
 
-	// Writes the next array to out, which the consumer then owns. A released array and result 0
-	// mean the end of the stream.
+	// Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+	// end of the stream.
 	//
 	// C: int (*get_next)(struct ArrowArrayStream* self, struct ArrowArray* out). Mandatory, set by
 	// the producer. Valid: never NULL on a live stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
-	// needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or
+	// an error, not after release. Inside: may block; calls no consumer code. May be NULL: no
+	// argument. Returns: 0 for an array or the end, or an errno value without output to release.
 	GetNext ArrowArrayStreamGetNextFunc
 
-	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+	// Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
 	//
 	// C: const char* (*get_last_error)(struct ArrowArrayStream* self). Mandatory, set by the
 	// producer. Valid: never NULL on a live stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
-	// Returns: a text that lives until the next call on the stream, or NULL.
+	// Called by the consumer. Thread: any, one call at a time. Times: only directly after a call
+	// that returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a
+	// message that is valid until the next call on the stream, or NULL.
 	GetLastError ArrowArrayStreamGetLastErrorFunc
 
-	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
+	// Frees the stream, but not its arrays, and sets release to NULL.
 	//
 	// C: void (*release)(struct ArrowArrayStream* self). Mandatory, set by the producer. Valid:
 	// NULL marks a released stream.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code. May
+	// be NULL: no argument. Returns: void; release cannot fail.
 	Release ArrowArrayStreamReleaseFunc
 
-	// For the producer alone.
+	// Reserved for the producer.
 	//
-	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
-	// consumers do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: any;
+	// consumers do not access it.
 	PrivateData uintptr
 }
 
 // ArrowDeviceArrayStream is a struct of the C device stream interface. A source of device arrays.
-// The arrays and the schema that it gives are released independently of it and may outlive it.
+// The consumer releases its arrays and schemas separately, and they may outlive the stream.
 //
 // Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
 // ArrowDeviceArrayStream structure.
 type ArrowDeviceArrayStream struct {
-	// The type of device that can access every array of the stream.
+	// The device type that can access every array in the stream.
 	//
 	// C: ArrowDeviceType device_type. Mandatory, set by the producer. Valid: the device type of
-	// every array of the stream; the device id may differ from array to array.
+	// every array in the stream; device ids may differ.
 	DeviceType DeviceType
 
 	_ [4]byte // padding, as in C
 
-	// Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+	// Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
 	//
 	// C: int (*get_schema)(struct ArrowDeviceArrayStream* self, struct ArrowSchema* out).
 	// Mandatory, set by the producer. Valid: never NULL on a live stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
-	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: any number of times, before
+	// or between arrays, not after release. Inside: may block; calls no consumer code. May be NULL:
+	// no argument. Returns: 0, or an errno value without output to release.
 	GetSchema ArrowDeviceArrayStreamGetSchemaFunc
 
-	// Writes the next device array to out, which the consumer then owns and whose event it waits
-	// on. A released array and result 0 mean the end of the stream.
+	// Writes the next device array to out. The consumer owns it and must wait for its event. Result
+	// 0 with a released array marks the end of the stream.
 	//
 	// C: int (*get_next)(struct ArrowDeviceArrayStream* self, struct ArrowDeviceArray* out).
 	// Mandatory, set by the producer. Valid: never NULL on a live stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
-	// needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or
+	// an error, not after release. Inside: may block; calls no consumer code. May be NULL: no
+	// argument. Returns: 0 for an array or the end, or an errno value without output to release.
 	GetNext ArrowDeviceArrayStreamGetNextFunc
 
-	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+	// Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
 	//
 	// C: const char* (*get_last_error)(struct ArrowDeviceArrayStream* self). Mandatory, set by the
 	// producer. Valid: never NULL on a live stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
-	// Returns: a text that lives until the next call on the stream, or NULL.
+	// Called by the consumer. Thread: any, one call at a time. Times: only directly after a call
+	// that returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a
+	// message that is valid until the next call on the stream, or NULL.
 	GetLastError ArrowDeviceArrayStreamGetLastErrorFunc
 
-	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
+	// Frees the stream, but not its arrays, and sets release to NULL.
 	//
 	// C: void (*release)(struct ArrowDeviceArrayStream* self). Mandatory, set by the producer.
 	// Valid: NULL marks a released stream.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code. May
+	// be NULL: no argument. Returns: void; release cannot fail.
 	Release ArrowDeviceArrayStreamReleaseFunc
 
-	// For the producer alone.
+	// Reserved for the producer.
 	//
-	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
-	// consumers do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: any;
+	// consumers do not access it.
 	PrivateData uintptr
 }
 
-// ArrowAsyncTask is a struct of the Async C device stream interface. One batch that is available.
-// The consumer extracts it once, on whichever thread it likes; the struct may be copied for that.
+// ArrowAsyncTask is a struct of the Async C device stream interface. One available batch. The
+// consumer extracts it once, on any thread. It may copy the struct to extract it later.
 //
 // Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
 // ArrowAsyncTask structure.
 type ArrowAsyncTask struct {
-	// Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out
-	// the batch is dropped.
+	// Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
+	// batch is dropped.
 	//
 	// C: int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out). Mandatory,
 	// set by the producer. Valid: never NULL.
 	//
 	// Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
-	// block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
+	// block; calls no handler callback. May be NULL: out. Returns: 0, or an errno value, after
 	// which the producer calls on_error.
 	ExtractData ArrowAsyncTaskExtractDataFunc
 
-	// For the producer alone; freed by extract_data.
+	// Reserved for the producer. extract_data frees it.
 	//
-	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
-	// consumers do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: any;
+	// consumers do not access it.
 	PrivateData uintptr
 }
 
-// ArrowAsyncProducer is a struct of the Async C device stream interface. The consumer's side of the
-// controls. It belongs to the producer and stays valid until the handler's release has returned.
+// ArrowAsyncProducer is a struct of the Async C device stream interface. The consumer's controls of
+// the stream. The producer owns the object, which is valid until the handler's release has
+// returned.
 //
 // Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
 // ArrowAsyncProducer structure.
 type ArrowAsyncProducer struct {
-	// The type of device that can access every array of the stream.
+	// The device type that can access every array in the stream.
 	//
 	// C: ArrowDeviceType device_type. Mandatory, set by the producer. Valid: the device type of
-	// every array of the stream.
+	// every array in the stream.
 	DeviceType DeviceType
 
 	_ [4]byte // padding, as in C
 
-	// Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-	// on_error. Does nothing after cancel.
+	// Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+	// through on_error. Does nothing after cancel.
 	//
 	// C: void (*request)(struct ArrowAsyncProducer* self, int64_t n). Mandatory, set by the
 	// producer. Valid: never NULL.
 	//
-	// Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
-	// number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
-	// Returns: nothing; errors arrive through on_error.
+	// Called by the consumer. Thread: any, also inside on_schema and on_next_task. Times: any
+	// number of times, from on_schema on. Inside: calls no handler synchronously. May be NULL: no
+	// argument. Returns: void; the producer reports errors through on_error.
 	Request ArrowAsyncProducerRequestFunc
 
-	// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
-	// error that came before; then release.
+	// Ends the stream early. Requested tasks and an earlier error may still arrive before release.
 	//
 	// C: void (*cancel)(struct ArrowAsyncProducer* self). Mandatory, set by the producer. Valid:
 	// never NULL.
 	//
-	// Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
-	// calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
-	// succeeds is followed by no on_error.
+	// Called by the consumer. Thread: any. Times: any number of times; only the first call has an
+	// effect. Inside: calls no handler synchronously. May be NULL: no argument. Returns: void; no
+	// on_error follows a successful cancel.
 	Cancel ArrowAsyncProducerCancelFunc
 
-	// What the producer says about the whole stream, such as the number of rows.
+	// Metadata of the whole stream, such as the number of rows.
 	//
 	// C: const char* additional_metadata. Optional, set by the producer, owned by the producer.
 	// Valid: encoded key-value block as in ArrowSchema.metadata, or NULL.
 	AdditionalMetadata uintptr
 
-	// For the producer alone.
+	// Reserved for the producer.
 	//
-	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
-	// consumers do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: any;
+	// consumers do not access it.
 	PrivateData uintptr
 }
 
-// ArrowAsyncDeviceStreamHandler is a struct of the Async C device stream interface. What the
-// producer calls. The consumer allocates and fills it and keeps it until release. Never are two of
-// its callbacks called at once.
+// ArrowAsyncDeviceStreamHandler is a struct of the Async C device stream interface. The callbacks
+// for the producer. The consumer allocates the handler, fills it and keeps it until release. The
+// producer makes one call at a time.
 //
 // Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
 // ArrowAsyncDeviceStreamHandler structure.
 type ArrowAsyncDeviceStreamHandler struct {
-	// Hands over the schema of the stream; the handler moves it out or releases it.
+	// Receives the stream schema. The handler moves it out or releases it.
 	//
 	// C: int (*on_schema)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema*
 	// stream_schema). Mandatory, set by the consumer. Valid: never NULL.
 	//
-	// Called by the producer. Thread: any, one handler call at a time. Times: once and first,
-	// unless on_error comes before it. Inside: the handler may call request and cancel. May be
-	// NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
+	// Called by the producer. Thread: any, one handler call at a time. Times: once and before all
+	// other calls, unless on_error comes first. Inside: the handler may call request and cancel.
+	// May be NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
 	// release.
 	OnSchema ArrowAsyncDeviceStreamHandlerOnSchemaFunc
 
-	// Tells that a task is available; NULL for the task ends the stream. Task and metadata are
-	// valid during the call only, but a copy of the task may be extracted later.
+	// Receives an available task. A NULL task marks the end of the stream. The task and the
+	// metadata are valid only during the call, but the handler may copy the task and extract it
+	// later.
 	//
 	// C: int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowAsyncTask*
 	// task, const char* metadata). Mandatory, set by the consumer. Valid: never NULL.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: at most as often as
-	// request allowed, and once more for the end. Inside: the handler may call request, cancel and
+	// requested, and once more for the end. Inside: the handler may call request, cancel and
 	// extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
 	// producer calls only release.
 	OnNextTask ArrowAsyncDeviceStreamHandlerOnNextTaskFunc
 
-	// Reports an error of the producer. Message and metadata are valid during the call only.
+	// Receives an error from the producer. The message and the metadata are valid only during the
+	// call.
 	//
 	// C: void (*on_error)(struct ArrowAsyncDeviceStreamHandler* self, int code, const char*
 	// message, const char* metadata). Mandatory, set by the consumer. Valid: never NULL.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: at most once, with or
 	// without a request before it; only release follows. Inside: the handler calls no method of the
-	// producer. May be NULL: message, metadata. Returns: nothing.
+	// producer. May be NULL: message, metadata. Returns: void.
 	OnError ArrowAsyncDeviceStreamHandlerOnErrorFunc
 
-	// Frees the handler. The last call on it.
+	// Frees the handler. This is the last call on it.
 	//
 	// C: void (*release)(struct ArrowAsyncDeviceStreamHandler* self). Mandatory, set by the
 	// consumer. Valid: never NULL before release.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: exactly once. Inside:
-	// the handler calls no method of the producer. May be NULL: no argument. Returns: nothing.
+	// the handler calls no method of the producer. May be NULL: no argument. Returns: void.
 	Release ArrowAsyncDeviceStreamHandlerReleaseFunc
 
-	// The controls of the stream.
+	// The consumer's controls of the stream.
 	//
 	// C: struct ArrowAsyncProducer* producer. Mandatory, set by the producer, owned by the
-	// producer. Valid: set before on_schema is called; not valid before that.
+	// producer. Valid: set before the call of on_schema; not valid earlier.
 	Producer uintptr
 
-	// For the consumer alone.
+	// Reserved for the consumer.
 	//
-	// C: void* private_data. Optional, set by the consumer, owned by the consumer. Valid: anything;
-	// producers do not look at it.
+	// C: void* private_data. Optional, set by the consumer, owned by the consumer. Valid: any;
+	// producers do not access it.
 	PrivateData uintptr
 }
 
-// DLPackVersion is a struct of the DLPack. The DLPack version that a struct follows.
+// DLPackVersion is a struct of the DLPack. The DLPack version of a struct.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
 type DLPackVersion struct {
-	// The layout. A consumer that meets another major version than its own reads nothing behind the
-	// deleter, and calls the deleter.
+	// The layout version. If it differs from the consumer's version, the consumer reads no field
+	// after the deleter and calls the deleter.
 	//
 	// C: uint32_t major. Mandatory, set by the producer. Valid: the producer's
 	// DLPACK_MAJOR_VERSION.
 	Major uint32
 
-	// The set of enumerators. Another minor version has the same layout.
+	// The version of the set of enumerators. A different minor version has the same layout.
 	//
 	// C: uint32_t minor. Mandatory, set by the producer. Valid: the producer's
 	// DLPACK_MINOR_VERSION.
 	Minor uint32
 }
 
-// DLDevice is a struct of the DLPack. A device, by type and number.
+// DLDevice is a struct of the DLPack. A device, identified by type and number.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
 type DLDevice struct {
 	// The type of the device.
 	//
 	// C: DLDeviceType device_type. Mandatory, set by the producer. Valid: any int32; the kDL
-	// enumerators name the known ones.
+	// enumerators name the known values.
 	DeviceType DLDeviceType
 
-	// Which device of this type.
+	// The number of the device among devices of its type.
 	//
 	// C: int32_t device_id. Mandatory, set by the producer. Valid: the runtime's device number; 0
-	// for memory of the host, pinned memory included, and for managed memory.
+	// for host memory, including pinned memory, and for managed memory.
 	DeviceID int32
 }
 
-// DLDataType is a struct of the DLPack. The type of an element, such as code float, 32 bits, 1
-// lane.
+// DLDataType is a struct of the DLPack. An element type, such as code float, 32 bits, 1 lane.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
 type DLDataType struct {
-	// The family of the type.
+	// The category of the type.
 	//
 	// C: uint8_t code. Mandatory, set by the producer. Valid: any; the enumerators of
-	// DLDataTypeCode name the known ones.
+	// DLDataTypeCode name the known values.
 	Code uint8
 
-	// The width of one lane, in bits.
+	// The width of one lane in bits.
 	//
-	// C: uint8_t bits. Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of
-	// whole bytes; 4 and 6 for the narrow floating-point types.
+	// C: uint8_t bits. Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for whole-byte
+	// numbers; 4 and 6 for the narrow floating-point types.
 	Bits uint8
 
-	// How many values make up one element.
+	// The number of values in one element.
 	//
 	// C: uint16_t lanes. Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
 	Lanes uint16
 }
 
-// DLTensor is a struct of the DLPack. A strided view of memory on one device. It owns nothing.
+// DLTensor is a struct of the DLPack. A strided view of memory on one device. It does not own the
+// memory.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
 type DLTensor struct {
-	// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
-	// element is at byte_offset.
+	// The memory block: an address for the device, or a cl_mem on OpenCL. The first element is at
+	// byte_offset.
 	//
 	// C: void* data. Optional, set by the producer, owned by the producer. Valid: NULL for a tensor
-	// of no elements; aligned to 256 bytes by the text, less in practice.
+	// without elements; a multiple of 256 according to the text, often less aligned in practice.
 	Data uintptr
 
-	// The device that the memory is on.
+	// The device of the memory.
 	//
 	// C: DLDevice device. Mandatory, set by the producer. Valid: the device that can access data.
 	Device DLDevice
@@ -516,171 +515,175 @@ type DLTensor struct {
 	// C: int32_t ndim. Mandatory, set by the producer. Valid: 0 or more.
 	Ndim int32
 
-	// The type of an element.
+	// The element type.
 	//
 	// C: DLDataType dtype. Mandatory, set by the producer. Valid: see DLDataType.
 	Dtype DLDataType
 
 	// The length of each dimension.
 	//
-	// C: int64_t* shape. Optional, set by the producer, owned by the producer. Valid: ndim numbers
-	// of 0 or more; may be NULL when ndim is 0.
+	// C: int64_t* shape. Optional, set by the producer, owned by the producer. Valid: ndim numbers,
+	// each 0 or more; may be NULL if ndim is 0.
 	Shape uintptr
 
-	// The distance between neighbors of each dimension, in elements.
+	// The distance between neighboring elements of each dimension, in elements.
 	//
 	// C: int64_t* strides. Optional, set by the producer, owned by the producer. Valid: ndim
-	// numbers; may be NULL when ndim is 0, and before version 1.2 also for row-major order.
+	// numbers; may be NULL if ndim is 0, and before version 1.2 also for row-major order.
 	Strides uintptr
 
-	// Where the first element is, in bytes from data.
+	// The offset of the first element from data, in bytes.
 	//
 	// C: uint64_t byte_offset. Mandatory, set by the producer. Valid: any.
 	ByteOffset uint64
 }
 
-// DLManagedTensor is a struct of the DLPack. A tensor and the function that gives it back; the form
-// from before version 1.0, without a version and without flags.
+// DLManagedTensor is a struct of the DLPack. A tensor and the function that frees it, in the form
+// before version 1.0, without a version and flags.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
 type DLManagedTensor struct {
-	// The tensor. Valid until the deleter is called.
+	// The tensor; valid until the call of the deleter.
 	//
 	// C: DLTensor dl_tensor. Mandatory, set by the producer, owned by the producer. Valid: see
 	// DLTensor.
 	DlTensor DLTensor
 
-	// The producer's own; opaque to the consumer.
+	// Reserved for the producer; opaque to the consumer.
 	//
 	// C: void* manager_ctx. Optional, set by the producer, owned by the producer. Valid: any.
 	ManagerCtx uintptr
 
-	// Gives the tensor back, this struct included.
+	// Frees the tensor, including this struct.
 	//
 	// C: void (*deleter)(DLManagedTensor* self). Optional, set by the producer, owned by the
-	// producer. Valid: a function, or NULL when there is nothing to give back.
+	// producer. Valid: a function, or NULL if the tensor needs no cleanup.
 	//
-	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+	// Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and
+	// the struct. May be NULL: no argument. Returns: void.
 	Deleter DLManagedTensorDeleterFunc
 }
 
 // DLManagedTensorVersioned is a struct of the DLPack. A tensor, its version and flags, and the
-// function that gives it back. Every later version keeps the fields before dl_tensor, so that the
-// deleter can always be called.
+// function that frees it. Every later version keeps the fields before dl_tensor, so a consumer can
+// always call the deleter.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h:
 // DLManagedTensorVersioned.
 type DLManagedTensorVersioned struct {
-	// The version that the struct follows. Read it first.
+	// The version of the struct. Read it first.
 	//
 	// C: DLPackVersion version. Mandatory, set by the producer. Valid: see DLPackVersion.
 	Version DLPackVersion
 
-	// The producer's own; opaque to the consumer.
+	// Reserved for the producer; opaque to the consumer.
 	//
 	// C: void* manager_ctx. Optional, set by the producer, owned by the producer. Valid: any.
 	ManagerCtx uintptr
 
-	// Gives the tensor back, this struct included.
+	// Frees the tensor, including this struct.
 	//
 	// C: void (*deleter)(DLManagedTensorVersioned* self). Optional, set by the producer, owned by
-	// the producer. Valid: a function, or NULL when there is nothing to give back.
+	// the producer. Valid: a function, or NULL if the tensor needs no cleanup.
 	//
-	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+	// Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and
+	// the struct. May be NULL: no argument. Returns: void.
 	Deleter DLManagedTensorVersionedDeleterFunc
 
-	// What the consumer has to know of the memory.
+	// Properties of the memory.
 	//
-	// C: uint64_t flags. Mandatory, set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK
-	// constants joined by a bitwise or.
+	// C: uint64_t flags. Mandatory, set by the producer. Valid: 0, or a bitwise OR of the
+	// DLPACK_FLAG_BITMASK constants.
 	Flags uint64
 
-	// The tensor. Valid until the deleter is called.
+	// The tensor; valid until the call of the deleter.
 	//
 	// C: DLTensor dl_tensor. Mandatory, set by the producer, owned by the producer. Valid: see
 	// DLTensor.
 	DlTensor DLTensor
 }
 
-// DLPackExchangeAPIHeader is a struct of the DLPack. The part of the function table that every
-// version of it begins with.
+// DLPackExchangeAPIHeader is a struct of the DLPack. The common beginning of every version of the
+// function table.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h:
 // DLPackExchangeAPIHeader.
 type DLPackExchangeAPIHeader struct {
-	// The version of the table. A consumer uses the rest only when it knows the major version.
+	// The version of the table. A consumer uses the other fields only if it supports the major
+	// version.
 	//
 	// C: DLPackVersion version. Mandatory, set by the producer. Valid: see DLPackVersion.
 	Version DLPackVersion
 
-	// The next table to try for a consumer to whom this version is too new.
+	// An older table for consumers that do not support this version.
 	//
 	// C: DLPackExchangeAPIHeader* prev_api. Optional, set by the producer, owned by the producer.
 	// Valid: NULL, or the table of an earlier version.
 	PrevApi uintptr
 }
 
-// DLPackExchangeAPI is a struct of the DLPack. The functions of a Python framework, reached through
-// the attribute __dlpack_c_exchange_api__ of its tensor type: a capsule named dlpack_exchange_api.
-// The table lives as long as the process.
+// DLPackExchangeAPI is a struct of the DLPack. The functions of a Python framework. The attribute
+// __dlpack_c_exchange_api__ of the framework's tensor type is a capsule named dlpack_exchange_api
+// with this table. The table is valid until the process ends.
 //
 // Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
 type DLPackExchangeAPI struct {
-	// The version, and earlier tables.
+	// The version and older tables.
 	//
 	// C: DLPackExchangeAPIHeader header. Mandatory, set by the producer, owned by the producer.
 	// Valid: see DLPackExchangeAPIHeader.
 	Header DLPackExchangeAPIHeader
 
-	// Allocates a tensor like the prototype, of which type, shape and device are read.
+	// Allocates a tensor with the type, shape and device of the prototype.
 	//
 	// C: DLPackManagedTensorAllocator managed_tensor_allocator. Mandatory, set by the producer,
 	// owned by the producer. Valid: a function.
 	//
-	// Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
-	// set_error is called when, and only when, the result is not 0. May be NULL: error_ctx.
-	// Returns: 0, or -1 after set_error was called.
+	// Called by the consumer. Thread: any; set_error may acquire the GIL. Times: any number of
+	// times. Inside: calls set_error if and only if the result is not 0. May be NULL: error_ctx.
+	// Returns: 0, or -1 after a call of set_error.
 	ManagedTensorAllocator DLPackExchangeAPIManagedTensorAllocatorFunc
 
-	// Exports a Python tensor; the consumer owns the result. Waits for no stream.
+	// Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
 	//
 	// C: DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync. Mandatory,
 	// set by the producer, owned by the producer. Valid: a function.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
-	// Returns: 0, or -1 with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// may raise a Python exception, such as BufferError for data that DLPack cannot describe. May
+	// be NULL: no argument. Returns: 0, or -1 with a Python exception set.
 	ManagedTensorFromPyObjectNoSync DLPackExchangeAPIManagedTensorFromPyObjectNoSyncFunc
 
-	// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+	// Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+	// for a stream.
 	//
 	// C: DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync. Mandatory, set by
 	// the producer, owned by the producer. Valid: a function.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+	// exception set.
 	ManagedTensorToPyObjectNoSync DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc
 
-	// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
-	// Python.
+	// Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+	// to Python.
 	//
 	// C: DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync. Optional, set by the
-	// producer, owned by the producer. Valid: a function, or NULL when the framework has none.
+	// producer, owned by the producer. Valid: a function, or NULL if the framework has none.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-	// nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
-	// with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// makes no allocation; the framework still owns shape and strides. May be NULL: no argument.
+	// Returns: 0, or -1 with a Python exception set.
 	DltensorFromPyObjectNoSync DLPackExchangeAPIDltensorFromPyObjectNoSyncFunc
 
-	// Tells the stream on which the framework works now; NULL for the CPU.
+	// Returns the framework's current stream; NULL for the CPU.
 	//
 	// C: DLPackCurrentWorkStream current_work_stream. Mandatory, set by the producer, owned by the
 	// producer. Valid: a function.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+	// exception set.
 	CurrentWorkStream DLPackExchangeAPICurrentWorkStreamFunc
 }
 

@@ -16,105 +16,105 @@
 extern "C" {
 #endif
 
-// Describes one Arrow array and its type with two structs, so that two libraries in one process can
-// share columns without copying them and without depending on the Arrow libraries.
+// Describes one Arrow array and its type with two structs. Two libraries in one process can share
+// columns without a copy and without a dependency on the Arrow libraries.
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
-// The order of the dictionary's values has a meaning. Only for dictionary-encoded types.
+// The order of the dictionary values is meaningful. Only for dictionary-encoded types.
 #define ARROW_FLAG_DICTIONARY_ORDERED 1
-// The field may hold nulls, whether or not an array of it does.
+// The field may contain nulls, even if no array of the field does.
 #define ARROW_FLAG_NULLABLE 2
-// The keys of each map value are sorted. Only for map types.
+// The keys within each map value are sorted. Only for map types.
 #define ARROW_FLAG_MAP_KEYS_SORTED 4
-// Statistics key, average size of a value in bytes, exact.
+// Statistics key for the average size of a value in bytes, exact.
 #define ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT "ARROW:average_byte_width:exact"
-// Statistics key, average size of a value in bytes, approximate.
+// Statistics key for the average size of a value in bytes, approximate.
 #define ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE "ARROW:average_byte_width:approximate"
-// Statistics key, number of distinct values, exact.
+// Statistics key for the number of distinct values, exact.
 #define ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT "ARROW:distinct_count:exact"
-// Statistics key, number of distinct values, approximate.
+// Statistics key for the number of distinct values, approximate.
 #define ARROW_STATISTICS_KEY_DISTINCT_COUNT_APPROXIMATE "ARROW:distinct_count:approximate"
-// Statistics key, size of the largest value in bytes, exact.
+// Statistics key for the size of the largest value in bytes, exact.
 #define ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_EXACT "ARROW:max_byte_width:exact"
-// Statistics key, size of the largest value in bytes, approximate.
+// Statistics key for the size of the largest value in bytes, approximate.
 #define ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_APPROXIMATE "ARROW:max_byte_width:approximate"
-// Statistics key, greatest value, exact.
+// Statistics key for the maximum value, exact.
 #define ARROW_STATISTICS_KEY_MAX_VALUE_EXACT "ARROW:max_value:exact"
-// Statistics key, greatest value, approximate.
+// Statistics key for the maximum value, approximate.
 #define ARROW_STATISTICS_KEY_MAX_VALUE_APPROXIMATE "ARROW:max_value:approximate"
-// Statistics key, least value, exact.
+// Statistics key for the minimum value, exact.
 #define ARROW_STATISTICS_KEY_MIN_VALUE_EXACT "ARROW:min_value:exact"
-// Statistics key, least value, approximate.
+// Statistics key for the minimum value, approximate.
 #define ARROW_STATISTICS_KEY_MIN_VALUE_APPROXIMATE "ARROW:min_value:approximate"
-// Statistics key, number of nulls, exact.
+// Statistics key for the number of nulls, exact.
 #define ARROW_STATISTICS_KEY_NULL_COUNT_EXACT "ARROW:null_count:exact"
-// Statistics key, number of nulls, approximate.
+// Statistics key for the number of nulls, approximate.
 #define ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE "ARROW:null_count:approximate"
-// Statistics key, number of rows, exact.
+// Statistics key for the number of rows, exact.
 #define ARROW_STATISTICS_KEY_ROW_COUNT_EXACT "ARROW:row_count:exact"
-// Statistics key, number of rows, approximate.
+// Statistics key for the number of rows, approximate.
 #define ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE "ARROW:row_count:approximate"
 
-// The type of an array or the schema of a record batch. Strings and children belong to the producer
-// and live until release.
+// The type of an array or the schema of a record batch. The producer owns its strings and children,
+// which are valid until release.
 struct ArrowSchema {
   // The type as a format string. For a dictionary-encoded type, the type of the indices.
   const char* format;
-  // The name of the field; NULL and the empty string mean the same.
+  // The field name. NULL and the empty string are equivalent.
   const char* name;
-  // Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
-  // bytes). Not NUL-terminated.
+  // Key-value pairs in a binary encoding: numbers and lengths as native-endian int32, each length
+  // followed by its bytes. Not NUL-terminated.
   const char* metadata;
-  // Properties of the field, as ARROW_FLAG bits.
+  // The field's properties as ARROW_FLAG bits.
   int64_t flags;
   // The number of children of this type.
   int64_t n_children;
   // The types of the children.
   struct ArrowSchema** children;
-  // The type of the dictionary's values.
+  // The type of the dictionary values.
   struct ArrowSchema* dictionary;
-  // Frees everything that the struct points to, children included, and sets itself to NULL.
+  // Frees everything that the struct points to, including children, and sets release to NULL.
   void (*release)(struct ArrowSchema* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
-// The data of an array or of a record batch: lengths, buffers and children. Read it with the
+// The data of an array or a record batch: lengths, buffers and children. Read it with the
 // ArrowSchema that came with it.
 struct ArrowArray {
-  // The number of values, from offset on.
+  // The number of values, starting at offset.
   int64_t length;
   // The number of nulls among the values.
   int64_t null_count;
-  // The number of values in the buffers before the first value of the array.
+  // The number of values in the buffers before the array's first value.
   int64_t offset;
   // The number of buffers.
   int64_t n_buffers;
   // The number of children.
   int64_t n_children;
-  // The addresses of the buffers. The list itself is always in CPU memory; inside an
-  // ArrowDeviceArray the buffers are on the device.
+  // The addresses of the buffers. The array of pointers is always in CPU memory. Inside an
+  // ArrowDeviceArray, the buffers are on the device.
   const void** buffers;
   // The data of the children.
   struct ArrowArray** children;
-  // The dictionary's values.
+  // The dictionary values.
   struct ArrowArray* dictionary;
-  // Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+  // Frees the buffers and everything else that the struct points to, and sets release to NULL.
   void (*release)(struct ArrowArray* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
 #endif  // ARROW_C_DATA_INTERFACE
 
-// Extends ArrowArray with the device on which the buffers are and with an event that says when they
-// may be read. The type still travels in an ArrowSchema.
+// Extends ArrowArray with the device of the buffers and an event that completes when the data is
+// ready. The type is still in an ArrowSchema.
 #ifndef ARROW_C_DEVICE_DATA_INTERFACE
 #define ARROW_C_DEVICE_DATA_INTERFACE
 
-// The kind of device on which the buffers were allocated. An open set of numbers, the same as
-// DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
+// The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
+// DLDeviceType. Unknown values are passed on unchanged.
 typedef int32_t ArrowDeviceType;
 
 // Main memory of the host. The same as an ArrowArray without a device.
@@ -146,120 +146,120 @@ typedef int32_t ArrowDeviceType;
 // Memory of a Qualcomm Hexagon DSP.
 #define ARROW_DEVICE_HEXAGON 16
 
-// An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
-// released through its embedded array.
+// An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
+// it through the embedded array.
 struct ArrowDeviceArray {
   // The array. Its release callback also frees the event.
   struct ArrowArray array;
-  // Which device of this type.
+  // The number of the device among devices of its type.
   int64_t device_id;
   // The type of the device that can access the buffers.
   ArrowDeviceType device_type;
-  // NULL when the data may be read at once. Otherwise the consumer must wait on this event before
-  // it reads the buffers. It lives until the array is released.
+  // NULL if the data can be read immediately. Otherwise the consumer must wait for this event
+  // before it reads the buffers. The event is valid until the array is released.
   void* sync_event;
-  // Room for later versions. The producer sets every byte to zero.
+  // Reserved for later versions. The producer sets every byte to zero.
   int64_t reserved[3];
 };
 
 #endif  // ARROW_C_DEVICE_DATA_INTERFACE
 
-// A blocking, pull-style source of arrays that share one schema. The consumer serializes its calls.
+// A blocking, pull-based source of arrays with one schema. The consumer serializes its calls.
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 
-// A source of arrays in CPU memory. The arrays and the schema that it gives are released
-// independently of it and may outlive it.
+// A source of arrays in CPU memory. The consumer releases its arrays and schemas separately, and
+// they may outlive the stream.
 struct ArrowArrayStream {
-  // Writes the schema of all arrays to out, which the consumer then owns.
+  // Writes the schema of all arrays to out. The consumer owns it.
   int (*get_schema)(struct ArrowArrayStream* self, struct ArrowSchema* out);
-  // Writes the next array to out, which the consumer then owns. A released array and result 0 mean
-  // the end of the stream.
+  // Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+  // end of the stream.
   int (*get_next)(struct ArrowArrayStream* self, struct ArrowArray* out);
-  // The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+  // Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
   const char* (*get_last_error)(struct ArrowArrayStream* self);
-  // Frees the stream, not the arrays that it gave, and sets itself to NULL.
+  // Frees the stream, but not its arrays, and sets release to NULL.
   void (*release)(struct ArrowArrayStream* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
 #endif  // ARROW_C_STREAM_INTERFACE
 
-// A blocking, pull-style source of device arrays that share one schema and one device type. The
-// consumer serializes its calls.
+// A blocking, pull-based source of device arrays with one schema and one device type. The consumer
+// serializes its calls.
 #ifndef ARROW_C_DEVICE_STREAM_INTERFACE
 #define ARROW_C_DEVICE_STREAM_INTERFACE
 
-// A source of device arrays. The arrays and the schema that it gives are released independently of
-// it and may outlive it.
+// A source of device arrays. The consumer releases its arrays and schemas separately, and they may
+// outlive the stream.
 struct ArrowDeviceArrayStream {
-  // The type of device that can access every array of the stream.
+  // The device type that can access every array in the stream.
   ArrowDeviceType device_type;
-  // Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+  // Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
   int (*get_schema)(struct ArrowDeviceArrayStream* self, struct ArrowSchema* out);
-  // Writes the next device array to out, which the consumer then owns and whose event it waits on.
-  // A released array and result 0 mean the end of the stream.
+  // Writes the next device array to out. The consumer owns it and must wait for its event. Result 0
+  // with a released array marks the end of the stream.
   int (*get_next)(struct ArrowDeviceArrayStream* self, struct ArrowDeviceArray* out);
-  // The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+  // Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
   const char* (*get_last_error)(struct ArrowDeviceArrayStream* self);
-  // Frees the stream, not the arrays that it gave, and sets itself to NULL.
+  // Frees the stream, but not its arrays, and sets release to NULL.
   void (*release)(struct ArrowDeviceArrayStream* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
 #endif  // ARROW_C_DEVICE_STREAM_INTERFACE
 
-// The consumer hands a handler to the producer, which pushes the schema, then tasks, then the end
-// or an error. The consumer asks for tasks with request and stops with cancel.
+// The consumer passes a handler to the producer, which pushes the schema, then tasks, then the end
+// or an error. The consumer requests tasks with request and stops with cancel.
 #ifndef ARROW_C_ASYNC_STREAM_INTERFACE
 #define ARROW_C_ASYNC_STREAM_INTERFACE
 
-// One batch that is available. The consumer extracts it once, on whichever thread it likes; the
-// struct may be copied for that.
+// One available batch. The consumer extracts it once, on any thread. It may copy the struct to
+// extract it later.
 struct ArrowAsyncTask {
-  // Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out the
+  // Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
   // batch is dropped.
   int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out);
-  // For the producer alone; freed by extract_data.
+  // Reserved for the producer. extract_data frees it.
   void* private_data;
 };
 
-// The consumer's side of the controls. It belongs to the producer and stays valid until the
+// The consumer's controls of the stream. The producer owns the object, which is valid until the
 // handler's release has returned.
 struct ArrowAsyncProducer {
-  // The type of device that can access every array of the stream.
+  // The device type that can access every array in the stream.
   ArrowDeviceType device_type;
-  // Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-  // on_error. Does nothing after cancel.
+  // Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+  // through on_error. Does nothing after cancel.
   void (*request)(struct ArrowAsyncProducer* self, int64_t n);
-  // Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
-  // that came before; then release.
+  // Ends the stream early. Requested tasks and an earlier error may still arrive before release.
   void (*cancel)(struct ArrowAsyncProducer* self);
-  // What the producer says about the whole stream, such as the number of rows.
+  // Metadata of the whole stream, such as the number of rows.
   const char* additional_metadata;
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
-// What the producer calls. The consumer allocates and fills it and keeps it until release. Never
-// are two of its callbacks called at once.
+// The callbacks for the producer. The consumer allocates the handler, fills it and keeps it until
+// release. The producer makes one call at a time.
 struct ArrowAsyncDeviceStreamHandler {
-  // Hands over the schema of the stream; the handler moves it out or releases it.
+  // Receives the stream schema. The handler moves it out or releases it.
   int (*on_schema)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema* stream_schema);
-  // Tells that a task is available; NULL for the task ends the stream. Task and metadata are valid
-  // during the call only, but a copy of the task may be extracted later.
+  // Receives an available task. A NULL task marks the end of the stream. The task and the metadata
+  // are valid only during the call, but the handler may copy the task and extract it later.
   int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowAsyncTask* task,
                       const char* metadata);
-  // Reports an error of the producer. Message and metadata are valid during the call only.
+  // Receives an error from the producer. The message and the metadata are valid only during the
+  // call.
   void (*on_error)(struct ArrowAsyncDeviceStreamHandler* self, int code, const char* message,
                    const char* metadata);
-  // Frees the handler. The last call on it.
+  // Frees the handler. This is the last call on it.
   void (*release)(struct ArrowAsyncDeviceStreamHandler* self);
-  // The controls of the stream.
+  // The consumer's controls of the stream.
   struct ArrowAsyncProducer* producer;
-  // For the consumer alone.
+  // Reserved for the consumer.
   void* private_data;
 };
 

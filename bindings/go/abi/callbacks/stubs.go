@@ -36,12 +36,11 @@ import "github.com/fletching/fletching/bindings/go/abi"
 // ArrowSchemaCallbacks is what the stubs of abi.ArrowSchema call: the value of the handle in
 // PrivateData.
 type ArrowSchemaCallbacks interface {
-	// Frees everything that the struct points to, children included, and sets itself to NULL.
+	// Frees everything that the struct points to, including children, and sets release to NULL.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
-	// that was moved to. Inside: the producer releases the children that were not moved out; it
-	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
-	// fail.
+	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the struct
+	// that it was moved to. Inside: releases the children that were not moved out; calls no
+	// consumer code. May be NULL: no argument. Returns: void; release cannot fail.
 	//
 	// The stub has already set Release to 0.
 	Release(self *abi.ArrowSchema)
@@ -64,12 +63,11 @@ func fletching_go_v0_1_0_ArrowSchema_release(self C.uintptr_t) {
 // ArrowArrayCallbacks is what the stubs of abi.ArrowArray call: the value of the handle in
 // PrivateData.
 type ArrowArrayCallbacks interface {
-	// Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+	// Frees the buffers and everything else that the struct points to, and sets release to NULL.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
-	// that was moved to. Inside: the producer releases the children that were not moved out; it
-	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
-	// fail.
+	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the struct
+	// that it was moved to. Inside: releases the children that were not moved out; calls no
+	// consumer code. May be NULL: no argument. Returns: void; release cannot fail.
 	//
 	// The stub has already set Release to 0.
 	Release(self *abi.ArrowArray)
@@ -92,33 +90,32 @@ func fletching_go_v0_1_0_ArrowArray_release(self C.uintptr_t) {
 // ArrowArrayStreamCallbacks is what the stubs of abi.ArrowArrayStream call: the value of the handle
 // in PrivateData.
 type ArrowArrayStreamCallbacks interface {
-	// Writes the schema of all arrays to out, which the consumer then owns.
+	// Writes the schema of all arrays to out. The consumer owns it.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
-	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: any number of times, before
+	// or between arrays, not after release. Inside: may block; calls no consumer code. May be NULL:
+	// no argument. Returns: 0, or an errno value without output to release.
 	GetSchema(self *abi.ArrowArrayStream, out *abi.ArrowSchema) int32
 
-	// Writes the next array to out, which the consumer then owns. A released array and result 0
-	// mean the end of the stream.
+	// Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+	// end of the stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
-	// needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or
+	// an error, not after release. Inside: may block; calls no consumer code. May be NULL: no
+	// argument. Returns: 0 for an array or the end, or an errno value without output to release.
 	GetNext(self *abi.ArrowArrayStream, out *abi.ArrowArray) int32
 
-	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+	// Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
-	// Returns: a text that lives until the next call on the stream, or NULL.
+	// Called by the consumer. Thread: any, one call at a time. Times: only directly after a call
+	// that returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a
+	// message that is valid until the next call on the stream, or NULL.
 	GetLastError(self *abi.ArrowArrayStream) uintptr
 
-	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
+	// Frees the stream, but not its arrays, and sets release to NULL.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code. May
+	// be NULL: no argument. Returns: void; release cannot fail.
 	//
 	// The stub has already set Release to 0.
 	Release(self *abi.ArrowArrayStream)
@@ -187,33 +184,32 @@ func fletching_go_v0_1_0_ArrowArrayStream_release(self C.uintptr_t) {
 // ArrowDeviceArrayStreamCallbacks is what the stubs of abi.ArrowDeviceArrayStream call: the value
 // of the handle in PrivateData.
 type ArrowDeviceArrayStreamCallbacks interface {
-	// Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+	// Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
-	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: any number of times, before
+	// or between arrays, not after release. Inside: may block; calls no consumer code. May be NULL:
+	// no argument. Returns: 0, or an errno value without output to release.
 	GetSchema(self *abi.ArrowDeviceArrayStream, out *abi.ArrowSchema) int32
 
-	// Writes the next device array to out, which the consumer then owns and whose event it waits
-	// on. A released array and result 0 mean the end of the stream.
+	// Writes the next device array to out. The consumer owns it and must wait for its event. Result
+	// 0 with a released array marks the end of the stream.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
-	// needs a release.
+	// Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or
+	// an error, not after release. Inside: may block; calls no consumer code. May be NULL: no
+	// argument. Returns: 0 for an array or the end, or an errno value without output to release.
 	GetNext(self *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray) int32
 
-	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+	// Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
 	//
-	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
-	// Returns: a text that lives until the next call on the stream, or NULL.
+	// Called by the consumer. Thread: any, one call at a time. Times: only directly after a call
+	// that returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a
+	// message that is valid until the next call on the stream, or NULL.
 	GetLastError(self *abi.ArrowDeviceArrayStream) uintptr
 
-	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
+	// Frees the stream, but not its arrays, and sets release to NULL.
 	//
-	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code. May
+	// be NULL: no argument. Returns: void; release cannot fail.
 	//
 	// The stub has already set Release to 0.
 	Release(self *abi.ArrowDeviceArrayStream)
@@ -282,11 +278,11 @@ func fletching_go_v0_1_0_ArrowDeviceArrayStream_release(self C.uintptr_t) {
 // ArrowAsyncTaskCallbacks is what the stubs of abi.ArrowAsyncTask call: the value of the handle in
 // PrivateData.
 type ArrowAsyncTaskCallbacks interface {
-	// Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out
-	// the batch is dropped.
+	// Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
+	// batch is dropped.
 	//
 	// Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
-	// block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
+	// block; calls no handler callback. May be NULL: out. Returns: 0, or an errno value, after
 	// which the producer calls on_error.
 	ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceArray) int32
 }
@@ -307,20 +303,19 @@ func fletching_go_v0_1_0_ArrowAsyncTask_extract_data(self C.uintptr_t, out C.uin
 // ArrowAsyncProducerCallbacks is what the stubs of abi.ArrowAsyncProducer call: the value of the
 // handle in PrivateData.
 type ArrowAsyncProducerCallbacks interface {
-	// Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-	// on_error. Does nothing after cancel.
+	// Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+	// through on_error. Does nothing after cancel.
 	//
-	// Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
-	// number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
-	// Returns: nothing; errors arrive through on_error.
+	// Called by the consumer. Thread: any, also inside on_schema and on_next_task. Times: any
+	// number of times, from on_schema on. Inside: calls no handler synchronously. May be NULL: no
+	// argument. Returns: void; the producer reports errors through on_error.
 	Request(self *abi.ArrowAsyncProducer, n int64)
 
-	// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
-	// error that came before; then release.
+	// Ends the stream early. Requested tasks and an earlier error may still arrive before release.
 	//
-	// Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
-	// calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
-	// succeeds is followed by no on_error.
+	// Called by the consumer. Thread: any. Times: any number of times; only the first call has an
+	// effect. Inside: calls no handler synchronously. May be NULL: no argument. Returns: void; no
+	// on_error follows a successful cancel.
 	Cancel(self *abi.ArrowAsyncProducer)
 }
 
@@ -353,34 +348,36 @@ func fletching_go_v0_1_0_ArrowAsyncProducer_cancel(self C.uintptr_t) {
 // ArrowAsyncDeviceStreamHandlerCallbacks is what the stubs of abi.ArrowAsyncDeviceStreamHandler
 // call: the value of the handle in PrivateData.
 type ArrowAsyncDeviceStreamHandlerCallbacks interface {
-	// Hands over the schema of the stream; the handler moves it out or releases it.
+	// Receives the stream schema. The handler moves it out or releases it.
 	//
-	// Called by the producer. Thread: any, one handler call at a time. Times: once and first,
-	// unless on_error comes before it. Inside: the handler may call request and cancel. May be
-	// NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
+	// Called by the producer. Thread: any, one handler call at a time. Times: once and before all
+	// other calls, unless on_error comes first. Inside: the handler may call request and cancel.
+	// May be NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
 	// release.
 	OnSchema(self *abi.ArrowAsyncDeviceStreamHandler, streamSchema *abi.ArrowSchema) int32
 
-	// Tells that a task is available; NULL for the task ends the stream. Task and metadata are
-	// valid during the call only, but a copy of the task may be extracted later.
+	// Receives an available task. A NULL task marks the end of the stream. The task and the
+	// metadata are valid only during the call, but the handler may copy the task and extract it
+	// later.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: at most as often as
-	// request allowed, and once more for the end. Inside: the handler may call request, cancel and
+	// requested, and once more for the end. Inside: the handler may call request, cancel and
 	// extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
 	// producer calls only release.
 	OnNextTask(self *abi.ArrowAsyncDeviceStreamHandler, task *abi.ArrowAsyncTask, metadata uintptr) int32
 
-	// Reports an error of the producer. Message and metadata are valid during the call only.
+	// Receives an error from the producer. The message and the metadata are valid only during the
+	// call.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: at most once, with or
 	// without a request before it; only release follows. Inside: the handler calls no method of the
-	// producer. May be NULL: message, metadata. Returns: nothing.
+	// producer. May be NULL: message, metadata. Returns: void.
 	OnError(self *abi.ArrowAsyncDeviceStreamHandler, code int32, message uintptr, metadata uintptr)
 
-	// Frees the handler. The last call on it.
+	// Frees the handler. This is the last call on it.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: exactly once. Inside:
-	// the handler calls no method of the producer. May be NULL: no argument. Returns: nothing.
+	// the handler calls no method of the producer. May be NULL: no argument. Returns: void.
 	Release(self *abi.ArrowAsyncDeviceStreamHandler)
 }
 
@@ -439,10 +436,10 @@ func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_release(self C.uintptr_t)
 // DLManagedTensorCallbacks is what the stubs of abi.DLManagedTensor call: the value of the handle
 // in ManagerCtx.
 type DLManagedTensorCallbacks interface {
-	// Gives the tensor back, this struct included.
+	// Frees the tensor, including this struct.
 	//
-	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+	// Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and
+	// the struct. May be NULL: no argument. Returns: void.
 	Deleter(self *abi.DLManagedTensor)
 }
 
@@ -462,10 +459,10 @@ func fletching_go_v0_1_0_DLManagedTensor_deleter(self C.uintptr_t) {
 // DLManagedTensorVersionedCallbacks is what the stubs of abi.DLManagedTensorVersioned call: the
 // value of the handle in ManagerCtx.
 type DLManagedTensorVersionedCallbacks interface {
-	// Gives the tensor back, this struct included.
+	// Frees the tensor, including this struct.
 	//
-	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+	// Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and
+	// the struct. May be NULL: no argument. Returns: void.
 	Deleter(self *abi.DLManagedTensorVersioned)
 }
 
@@ -485,38 +482,41 @@ func fletching_go_v0_1_0_DLManagedTensorVersioned_deleter(self C.uintptr_t) {
 // DLPackExchangeAPICallbacks is what the stubs of abi.DLPackExchangeAPI call: the value that
 // [SetDLPackExchangeAPI] was called with.
 type DLPackExchangeAPICallbacks interface {
-	// Allocates a tensor like the prototype, of which type, shape and device are read.
+	// Allocates a tensor with the type, shape and device of the prototype.
 	//
-	// Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
-	// set_error is called when, and only when, the result is not 0. May be NULL: error_ctx.
-	// Returns: 0, or -1 after set_error was called.
+	// Called by the consumer. Thread: any; set_error may acquire the GIL. Times: any number of
+	// times. Inside: calls set_error if and only if the result is not 0. May be NULL: error_ctx.
+	// Returns: 0, or -1 after a call of set_error.
 	ManagedTensorAllocator(prototype *abi.DLTensor, out *uintptr, errorCtx uintptr, setError uintptr) int32
 
-	// Exports a Python tensor; the consumer owns the result. Waits for no stream.
+	// Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
-	// Returns: 0, or -1 with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// may raise a Python exception, such as BufferError for data that DLPack cannot describe. May
+	// be NULL: no argument. Returns: 0, or -1 with a Python exception set.
 	ManagedTensorFromPyObjectNoSync(pyObject uintptr, out *uintptr) int32
 
-	// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+	// Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+	// for a stream.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+	// exception set.
 	ManagedTensorToPyObjectNoSync(tensor *abi.DLManagedTensorVersioned, outPyObject *uintptr) int32
 
-	// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
-	// Python.
+	// Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+	// to Python.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-	// nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
-	// with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// makes no allocation; the framework still owns shape and strides. May be NULL: no argument.
+	// Returns: 0, or -1 with a Python exception set.
 	DltensorFromPyObjectNoSync(pyObject uintptr, out *abi.DLTensor) int32
 
-	// Tells the stream on which the framework works now; NULL for the CPU.
+	// Returns the framework's current stream; NULL for the CPU.
 	//
-	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+	// may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+	// exception set.
 	CurrentWorkStream(deviceType abi.DLDeviceType, deviceID int32, outCurrentStream *uintptr) int32
 }
 

@@ -36,52 +36,52 @@ from ._structs import values as values
 # --- Constants -----------------------------------------------------------------------------------
 
 ARROW_FLAG_DICTIONARY_ORDERED: Final = 1
-"""The order of the dictionary's values has a meaning. Only for dictionary-encoded types."""
+"""The order of the dictionary values is meaningful. Only for dictionary-encoded types."""
 ARROW_FLAG_NULLABLE: Final = 2
-"""The field may hold nulls, whether or not an array of it does."""
+"""The field may contain nulls, even if no array of the field does."""
 ARROW_FLAG_MAP_KEYS_SORTED: Final = 4
-"""The keys of each map value are sorted. Only for map types."""
+"""The keys within each map value are sorted. Only for map types."""
 ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT: Final = "ARROW:average_byte_width:exact"
-"""Statistics key, average size of a value in bytes, exact."""
+"""Statistics key for the average size of a value in bytes, exact."""
 ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE: Final = "ARROW:average_byte_width:approximate"
-"""Statistics key, average size of a value in bytes, approximate."""
+"""Statistics key for the average size of a value in bytes, approximate."""
 ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT: Final = "ARROW:distinct_count:exact"
-"""Statistics key, number of distinct values, exact."""
+"""Statistics key for the number of distinct values, exact."""
 ARROW_STATISTICS_KEY_DISTINCT_COUNT_APPROXIMATE: Final = "ARROW:distinct_count:approximate"
-"""Statistics key, number of distinct values, approximate."""
+"""Statistics key for the number of distinct values, approximate."""
 ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_EXACT: Final = "ARROW:max_byte_width:exact"
-"""Statistics key, size of the largest value in bytes, exact."""
+"""Statistics key for the size of the largest value in bytes, exact."""
 ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_APPROXIMATE: Final = "ARROW:max_byte_width:approximate"
-"""Statistics key, size of the largest value in bytes, approximate."""
+"""Statistics key for the size of the largest value in bytes, approximate."""
 ARROW_STATISTICS_KEY_MAX_VALUE_EXACT: Final = "ARROW:max_value:exact"
-"""Statistics key, greatest value, exact."""
+"""Statistics key for the maximum value, exact."""
 ARROW_STATISTICS_KEY_MAX_VALUE_APPROXIMATE: Final = "ARROW:max_value:approximate"
-"""Statistics key, greatest value, approximate."""
+"""Statistics key for the maximum value, approximate."""
 ARROW_STATISTICS_KEY_MIN_VALUE_EXACT: Final = "ARROW:min_value:exact"
-"""Statistics key, least value, exact."""
+"""Statistics key for the minimum value, exact."""
 ARROW_STATISTICS_KEY_MIN_VALUE_APPROXIMATE: Final = "ARROW:min_value:approximate"
-"""Statistics key, least value, approximate."""
+"""Statistics key for the minimum value, approximate."""
 ARROW_STATISTICS_KEY_NULL_COUNT_EXACT: Final = "ARROW:null_count:exact"
-"""Statistics key, number of nulls, exact."""
+"""Statistics key for the number of nulls, exact."""
 ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE: Final = "ARROW:null_count:approximate"
-"""Statistics key, number of nulls, approximate."""
+"""Statistics key for the number of nulls, approximate."""
 ARROW_STATISTICS_KEY_ROW_COUNT_EXACT: Final = "ARROW:row_count:exact"
-"""Statistics key, number of rows, exact."""
+"""Statistics key for the number of rows, exact."""
 ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE: Final = "ARROW:row_count:approximate"
-"""Statistics key, number of rows, approximate."""
+"""Statistics key for the number of rows, approximate."""
 DLPACK_MAJOR_VERSION: Final = 1
-"""The major version that these declarations follow; another one has another layout."""
+"""The major version of these declarations. A different major version has a different layout."""
 DLPACK_MINOR_VERSION: Final = 3
-"""The minor version that these declarations follow; a later one has more enumerators."""
+"""The minor version of these declarations. A later minor version has more enumerators."""
 DLPACK_FLAG_BITMASK_READ_ONLY: Final = 1
-"""In DLManagedTensorVersioned.flags; the memory is read-only."""
+"""Bit in DLManagedTensorVersioned.flags; the memory is read-only."""
 DLPACK_FLAG_BITMASK_IS_COPIED: Final = 2
-"""In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
-it.
+"""Bit in DLManagedTensorVersioned.flags; the memory is a copy for the exclusive use of the
+consumer.
 """
 DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: Final = 4
-"""In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
-they are packed.
+"""Bit in DLManagedTensorVersioned.flags; each sub-byte element is padded to one byte. Without this
+flag, elements are packed.
 """
 
 # --- Device types --------------------------------------------------------------------------------
@@ -102,22 +102,22 @@ def _other_name(unreleased: dict[int, str], number: int) -> str:
 
 
 ArrowDeviceType: TypeAlias = ctypes.c_int32
-"""The kind of device on which the buffers were allocated. An open set of numbers, the same as
-DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
+"""The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
+DLDeviceType. Unknown values are passed on unchanged.
 """
 DLDeviceType: TypeAlias = ctypes.c_int32
-"""The kind of device that the memory is on. The same numbers as ArrowDeviceType, and as open: a
-value that is unknown today is passed on unchanged.
+"""The type of the device that holds the memory. An open set of numbers, the same as
+ArrowDeviceType. Unknown values are passed on unchanged.
 """
 DLDataTypeCode: TypeAlias = ctypes.c_uint8
-"""The family of an element type; DLDataType adds the width and the lanes. An open set: a value that
-is unknown today is passed on unchanged.
+"""The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
+values are passed on unchanged.
 """
 
 
 class DeviceType(int):
-    """The kind of device on which the buffers were allocated. An open set of numbers, the same as
-    DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
+    """The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
+    DLDeviceType. Unknown values are passed on unchanged.
 
     A struct field gives the plain number: DeviceType(array.device_type) has the name.
     """
@@ -420,8 +420,8 @@ def find_device(device_type: int) -> DeviceInfo | None:
 
 
 class DataTypeCode(int):
-    """The family of an element type; DLDataType adds the width and the lanes. An open set: a value
-    that is unknown today is passed on unchanged.
+    """The category of an element type. DLDataType adds the width and the lanes. An open set:
+    unknown values are passed on unchanged.
 
     A struct field gives the plain number: DataTypeCode(dtype.code) has the name.
     """
@@ -433,35 +433,35 @@ class DataTypeCode(int):
     FLOAT: ClassVar[DataTypeCode]
     """IEEE 754 floating point."""
     OPAQUE_HANDLE: ClassVar[DataTypeCode]
-    """A handle whose meaning producer and consumer have agreed on; meant for tests."""
+    """A handle whose meaning producer and consumer agree on; intended for tests."""
     BFLOAT: ClassVar[DataTypeCode]
     """Brain floating point."""
     COMPLEX: ClassVar[DataTypeCode]
-    """Complex number, the real part first; the width counts both parts."""
+    """Complex number, real part first; the width includes both parts."""
     BOOL: ClassVar[DataTypeCode]
-    """Boolean of one byte per element."""
+    """Boolean, one byte per element."""
     FLOAT8_E3M4: ClassVar[DataTypeCode]
-    """8-bit floating point, 3 bits of exponent and 4 of mantissa."""
+    """8-bit floating point, 3 exponent bits and 4 mantissa bits."""
     FLOAT8_E4M3: ClassVar[DataTypeCode]
-    """8-bit floating point, 4 bits of exponent and 3 of mantissa."""
+    """8-bit floating point, 4 exponent bits and 3 mantissa bits."""
     FLOAT8_E4M3B11FNUZ: ClassVar[DataTypeCode]
-    """As float8_e4m3 with a bias of 11, finite, without a negative zero."""
+    """Like float8_e4m3 with a bias of 11, finite, without negative zero."""
     FLOAT8_E4M3FN: ClassVar[DataTypeCode]
-    """As float8_e4m3, finite."""
+    """Like float8_e4m3, finite."""
     FLOAT8_E4M3FNUZ: ClassVar[DataTypeCode]
-    """As float8_e4m3, finite, without a negative zero."""
+    """Like float8_e4m3, finite, without negative zero."""
     FLOAT8_E5M2: ClassVar[DataTypeCode]
-    """8-bit floating point, 5 bits of exponent and 2 of mantissa."""
+    """8-bit floating point, 5 exponent bits and 2 mantissa bits."""
     FLOAT8_E5M2FNUZ: ClassVar[DataTypeCode]
-    """As float8_e5m2, finite, without a negative zero."""
+    """Like float8_e5m2, finite, without negative zero."""
     FLOAT8_E8M0FNU: ClassVar[DataTypeCode]
-    """8 bits of exponent only; finite and unsigned, a scale."""
+    """8-bit scale factor with exponent bits only; finite and unsigned."""
     FLOAT6_E2M3FN: ClassVar[DataTypeCode]
-    """6-bit floating point, 2 bits of exponent and 3 of mantissa, finite."""
+    """6-bit floating point, 2 exponent bits and 3 mantissa bits, finite."""
     FLOAT6_E3M2FN: ClassVar[DataTypeCode]
-    """6-bit floating point, 3 bits of exponent and 2 of mantissa, finite."""
+    """6-bit floating point, 3 exponent bits and 2 mantissa bits, finite."""
     FLOAT4_E2M1FN: ClassVar[DataTypeCode]
-    """4-bit floating point, 2 bits of exponent and 1 of mantissa, finite."""
+    """4-bit floating point, 2 exponent bits and 1 mantissa bit, finite."""
 
     def __new__(cls, value: int) -> Self:
         """A ValueError when the number does not fit into the field, which is a uint8."""
@@ -542,8 +542,8 @@ def find_data_type_code(code: int) -> DataTypeCodeInfo | None:
 
 
 class ArrowSchema(Struct):
-    """The type of an array or the schema of a record batch. Strings and children belong to the
-    producer and live until release.
+    """The type of an array or the schema of a record batch. The producer owns its strings and
+    children, which are valid until release.
 
     Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowSchema
     structure.
@@ -560,20 +560,20 @@ class ArrowSchema(Struct):
     UTF-8; never NULL.
     """
     name: int | None
-    """The name of the field; NULL and the empty string mean the same.
+    """The field name. NULL and the empty string are equivalent.
 
     Optional, set by the producer, owned by the producer. Valid: NUL-terminated UTF-8, or NULL.
     """
     metadata: int | None
-    """Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
-    bytes). Not NUL-terminated.
+    """Key-value pairs in a binary encoding: numbers and lengths as native-endian int32, each length
+    followed by its bytes. Not NUL-terminated.
 
     Optional, set by the producer, owned by the producer. Valid: encoded key-value block, or NULL.
     """
     flags: int
-    """Properties of the field, as ARROW_FLAG bits.
+    """The field's properties as ARROW_FLAG bits.
 
-    Optional, set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
+    Optional, set by the producer. Valid: bitwise OR of ARROW_FLAG_DICTIONARY_ORDERED,
     ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
     """
     n_children: int
@@ -585,33 +585,32 @@ class ArrowSchema(Struct):
     """The types of the children.
 
     Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers; NULL
-    only when n_children is 0.
+    only if n_children is 0.
     """
     dictionary: Pointer[ArrowSchema]
-    """The type of the dictionary's values.
+    """The type of the dictionary values.
 
     Optional, set by the producer, owned by the producer. Valid: non-NULL for a dictionary-encoded
-    type, else NULL.
+    type, otherwise NULL.
     """
     release: ArrowSchemaRelease
-    """Frees everything that the struct points to, children included, and sets itself to NULL.
+    """Frees everything that the struct points to, including children, and sets release to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released struct.
 
-    Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct that
-    was moved to. Inside: the producer releases the children that were not moved out; it calls
-    nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+    Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the struct
+    that it was moved to. Inside: releases the children that were not moved out; calls no consumer
+    code. May be NULL: no argument. Returns: void; release cannot fail.
     """
     private_data: int | None
-    """For the producer alone.
+    """Reserved for the producer.
 
-    Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look at
-    it.
+    Optional, set by the producer, owned by the producer. Valid: any; consumers do not access it.
     """
 
 
 class ArrowArray(Struct):
-    """The data of an array or of a record batch: lengths, buffers and children. Read it with the
+    """The data of an array or a record batch: lengths, buffers and children. Read it with the
     ArrowSchema that came with it.
 
     Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
@@ -623,25 +622,25 @@ class ArrowArray(Struct):
     _movable_ = True
 
     length: int
-    """The number of values, from offset on.
+    """The number of values, starting at offset.
 
     Mandatory, set by the producer. Valid: 0 or greater.
     """
     null_count: int
     """The number of nulls among the values.
 
-    Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
+    Mandatory, set by the producer. Valid: 0 or greater, or -1 if not computed.
     """
     offset: int
-    """The number of values in the buffers before the first value of the array.
+    """The number of values in the buffers before the array's first value.
 
     Mandatory, set by the producer. Valid: 0 or greater.
     """
     n_buffers: int
     """The number of buffers.
 
-    Mandatory, set by the producer. Valid: the number of buffers that the type has in the columnar
-    format.
+    Mandatory, set by the producer. Valid: the number of buffers that the columnar format defines
+    for the type.
     """
     n_children: int
     """The number of children.
@@ -649,45 +648,43 @@ class ArrowArray(Struct):
     Mandatory, set by the producer. Valid: equal to n_children of the ArrowSchema.
     """
     buffers: Pointer[ctypes.c_void_p]
-    """The addresses of the buffers. The list itself is always in CPU memory; inside an
-    ArrowDeviceArray the buffers are on the device.
+    """The addresses of the buffers. The array of pointers is always in CPU memory. Inside an
+    ArrowDeviceArray, the buffers are on the device.
 
     Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
-    contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
-    0.
+    contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer if null_count is 0.
     """
     children: Pointer[Pointer[ArrowArray]]
     """The data of the children.
 
     Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers; NULL
-    only when n_children is 0.
+    only if n_children is 0.
     """
     dictionary: Pointer[ArrowArray]
-    """The dictionary's values.
+    """The dictionary values.
 
     Optional, set by the producer, owned by the producer. Valid: non-NULL for a dictionary-encoded
-    array, else NULL.
+    array, otherwise NULL.
     """
     release: ArrowArrayRelease
-    """Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+    """Frees the buffers and everything else that the struct points to, and sets release to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released struct.
 
-    Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct that
-    was moved to. Inside: the producer releases the children that were not moved out; it calls
-    nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+    Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the struct
+    that it was moved to. Inside: releases the children that were not moved out; calls no consumer
+    code. May be NULL: no argument. Returns: void; release cannot fail.
     """
     private_data: int | None
-    """For the producer alone.
+    """Reserved for the producer.
 
-    Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look at
-    it.
+    Optional, set by the producer, owned by the producer. Valid: any; consumers do not access it.
     """
 
 
 class ArrowDeviceArray(Struct):
-    """An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
-    released through its embedded array.
+    """An array whose buffers are on a device. Everything except the buffers is in CPU memory.
+    Release it through the embedded array.
 
     Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
     ArrowDeviceArray structure.
@@ -700,37 +697,37 @@ class ArrowDeviceArray(Struct):
     array: ArrowArray
     """The array. Its release callback also frees the event.
 
-    Mandatory, set by the producer, owned by the producer. Valid: a released array (release is NULL)
-    marks the whole struct as released.
+    Mandatory, set by the producer, owned by the producer. Valid: any ArrowArray; if its release is
+    NULL, the whole struct is released.
     """
     device_id: int
-    """Which device of this type.
+    """The number of the device among devices of its type.
 
-    Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention where the
-    device type has none (CPU).
+    Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention for a
+    device type without numbers (CPU).
     """
     device_type: int
     """The type of the device that can access the buffers.
 
-    Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known ones.
+    Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known values.
     """
     sync_event: int | None
-    """NULL when the data may be read at once. Otherwise the consumer must wait on this event before
-    it reads the buffers. It lives until the array is released.
+    """NULL if the data can be read immediately. Otherwise the consumer must wait for this event
+    before it reads the buffers. The event is valid until the array is released.
 
-    Optional, set by the producer, owned by the producer. Valid: NULL, or what the event table of
-    the device type says; always NULL where the table says none.
+    Optional, set by the producer, owned by the producer. Valid: NULL, or an event of the type that
+    the event table lists for the device type; always NULL for a type without events.
     """
     reserved: ctypes.Array[ctypes.c_int64]
-    """Room for later versions. The producer sets every byte to zero.
+    """Reserved for later versions. The producer sets every byte to zero.
 
     Mandatory, set by the producer. Valid: all zero.
     """
 
 
 class ArrowArrayStream(Struct):
-    """A source of arrays in CPU memory. The arrays and the schema that it gives are released
-    independently of it and may outlive it.
+    """A source of arrays in CPU memory. The consumer releases its arrays and schemas separately,
+    and they may outlive the stream.
 
     Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
     definition.
@@ -741,52 +738,51 @@ class ArrowArrayStream(Struct):
     _movable_ = True
 
     get_schema: ArrowArrayStreamGetSchema
-    """Writes the schema of all arrays to out, which the consumer then owns.
+    """Writes the schema of all arrays to out. The consumer owns it.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-    arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-    argument. Returns: 0, or an errno value with nothing written that needs a release.
+    Called by the consumer. Thread: any, one call at a time. Times: any number of times, before or
+    between arrays, not after release. Inside: may block; calls no consumer code. May be NULL: no
+    argument. Returns: 0, or an errno value without output to release.
     """
     get_next: ArrowArrayStreamGetNext
-    """Writes the next array to out, which the consumer then owns. A released array and result 0
-    mean the end of the stream.
+    """Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+    end of the stream.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer. Thread: any, one call at a time. Times: until the end or an error, not
-    after release. Inside: may block; calls nothing of the consumer's. May be NULL: no argument.
-    Returns: 0 for an array or the end, or an errno value with nothing written that needs a release.
+    Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or an
+    error, not after release. Inside: may block; calls no consumer code. May be NULL: no argument.
+    Returns: 0 for an array or the end, or an errno value without output to release.
     """
     get_last_error: ArrowArrayStreamGetLastError
-    """The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+    """Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-    returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns: a
-    text that lives until the next call on the stream, or NULL.
+    Called by the consumer. Thread: any, one call at a time. Times: only directly after a call that
+    returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a message
+    that is valid until the next call on the stream, or NULL.
     """
     release: ArrowArrayStreamRelease
-    """Frees the stream, not the arrays that it gave, and sets itself to NULL.
+    """Frees the stream, but not its arrays, and sets release to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released stream.
 
-    Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-    consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+    Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code. May be
+    NULL: no argument. Returns: void; release cannot fail.
     """
     private_data: int | None
-    """For the producer alone.
+    """Reserved for the producer.
 
-    Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look at
-    it.
+    Optional, set by the producer, owned by the producer. Valid: any; consumers do not access it.
     """
 
 
 class ArrowDeviceArrayStream(Struct):
-    """A source of device arrays. The arrays and the schema that it gives are released independently
-    of it and may outlive it.
+    """A source of device arrays. The consumer releases its arrays and schemas separately, and they
+    may outlive the stream.
 
     Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
     ArrowDeviceArrayStream structure.
@@ -797,58 +793,57 @@ class ArrowDeviceArrayStream(Struct):
     _movable_ = True
 
     device_type: int
-    """The type of device that can access every array of the stream.
+    """The device type that can access every array in the stream.
 
-    Mandatory, set by the producer. Valid: the device type of every array of the stream; the device
-    id may differ from array to array.
+    Mandatory, set by the producer. Valid: the device type of every array in the stream; device ids
+    may differ.
     """
     get_schema: ArrowDeviceArrayStreamGetSchema
-    """Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+    """Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-    arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-    argument. Returns: 0, or an errno value with nothing written that needs a release.
+    Called by the consumer. Thread: any, one call at a time. Times: any number of times, before or
+    between arrays, not after release. Inside: may block; calls no consumer code. May be NULL: no
+    argument. Returns: 0, or an errno value without output to release.
     """
     get_next: ArrowDeviceArrayStreamGetNext
-    """Writes the next device array to out, which the consumer then owns and whose event it waits
-    on. A released array and result 0 mean the end of the stream.
+    """Writes the next device array to out. The consumer owns it and must wait for its event. Result
+    0 with a released array marks the end of the stream.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer. Thread: any, one call at a time. Times: until the end or an error, not
-    after release. Inside: may block; calls nothing of the consumer's. May be NULL: no argument.
-    Returns: 0 for an array or the end, or an errno value with nothing written that needs a release.
+    Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or an
+    error, not after release. Inside: may block; calls no consumer code. May be NULL: no argument.
+    Returns: 0 for an array or the end, or an errno value without output to release.
     """
     get_last_error: ArrowDeviceArrayStreamGetLastError
-    """The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+    """Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-    returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns: a
-    text that lives until the next call on the stream, or NULL.
+    Called by the consumer. Thread: any, one call at a time. Times: only directly after a call that
+    returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a message
+    that is valid until the next call on the stream, or NULL.
     """
     release: ArrowDeviceArrayStreamRelease
-    """Frees the stream, not the arrays that it gave, and sets itself to NULL.
+    """Frees the stream, but not its arrays, and sets release to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released stream.
 
-    Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-    consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+    Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code. May be
+    NULL: no argument. Returns: void; release cannot fail.
     """
     private_data: int | None
-    """For the producer alone.
+    """Reserved for the producer.
 
-    Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look at
-    it.
+    Optional, set by the producer, owned by the producer. Valid: any; consumers do not access it.
     """
 
 
 class ArrowAsyncTask(Struct):
-    """One batch that is available. The consumer extracts it once, on whichever thread it likes; the
-    struct may be copied for that.
+    """One available batch. The consumer extracts it once, on any thread. It may copy the struct to
+    extract it later.
 
     Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
     ArrowAsyncTask structure.
@@ -857,25 +852,24 @@ class ArrowAsyncTask(Struct):
     __slots__ = ()
 
     extract_data: ArrowAsyncTaskExtractData
-    """Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out
-    the batch is dropped.
+    """Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
+    batch is dropped.
 
     Mandatory, set by the producer. Valid: never NULL.
 
     Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
-    block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
-    which the producer calls on_error.
+    block; calls no handler callback. May be NULL: out. Returns: 0, or an errno value, after which
+    the producer calls on_error.
     """
     private_data: int | None
-    """For the producer alone; freed by extract_data.
+    """Reserved for the producer. extract_data frees it.
 
-    Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look at
-    it.
+    Optional, set by the producer, owned by the producer. Valid: any; consumers do not access it.
     """
 
 
 class ArrowAsyncProducer(Struct):
-    """The consumer's side of the controls. It belongs to the producer and stays valid until the
+    """The consumer's controls of the stream. The producer owns the object, which is valid until the
     handler's release has returned.
 
     Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
@@ -885,47 +879,45 @@ class ArrowAsyncProducer(Struct):
     __slots__ = ()
 
     device_type: int
-    """The type of device that can access every array of the stream.
+    """The device type that can access every array in the stream.
 
-    Mandatory, set by the producer. Valid: the device type of every array of the stream.
+    Mandatory, set by the producer. Valid: the device type of every array in the stream.
     """
     request: ArrowAsyncProducerRequest
-    """Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-    on_error. Does nothing after cancel.
+    """Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+    through on_error. Does nothing after cancel.
 
     Mandatory, set by the producer. Valid: never NULL.
 
-    Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
-    number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
-    Returns: nothing; errors arrive through on_error.
+    Called by the consumer. Thread: any, also inside on_schema and on_next_task. Times: any number
+    of times, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
+    Returns: void; the producer reports errors through on_error.
     """
     cancel: ArrowAsyncProducerCancel
-    """Ends the stream early. Tasks that were already asked for may still arrive, and so may an
-    error that came before; then release.
+    """Ends the stream early. Requested tasks and an earlier error may still arrive before release.
 
     Mandatory, set by the producer. Valid: never NULL.
 
-    Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
-    calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
-    succeeds is followed by no on_error.
+    Called by the consumer. Thread: any. Times: any number of times; only the first call has an
+    effect. Inside: calls no handler synchronously. May be NULL: no argument. Returns: void; no
+    on_error follows a successful cancel.
     """
     additional_metadata: int | None
-    """What the producer says about the whole stream, such as the number of rows.
+    """Metadata of the whole stream, such as the number of rows.
 
     Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
     ArrowSchema.metadata, or NULL.
     """
     private_data: int | None
-    """For the producer alone.
+    """Reserved for the producer.
 
-    Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look at
-    it.
+    Optional, set by the producer, owned by the producer. Valid: any; consumers do not access it.
     """
 
 
 class ArrowAsyncDeviceStreamHandler(Struct):
-    """What the producer calls. The consumer allocates and fills it and keeps it until release.
-    Never are two of its callbacks called at once.
+    """The callbacks for the producer. The consumer allocates the handler, fills it and keeps it
+    until release. The producer makes one call at a time.
 
     Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
     ArrowAsyncDeviceStreamHandler structure.
@@ -936,58 +928,59 @@ class ArrowAsyncDeviceStreamHandler(Struct):
     _movable_ = False
 
     on_schema: ArrowAsyncDeviceStreamHandlerOnSchema
-    """Hands over the schema of the stream; the handler moves it out or releases it.
+    """Receives the stream schema. The handler moves it out or releases it.
 
     Mandatory, set by the consumer. Valid: never NULL.
 
-    Called by the producer. Thread: any, one handler call at a time. Times: once and first, unless
-    on_error comes before it. Inside: the handler may call request and cancel. May be NULL: no
-    argument. Returns: 0, or an errno value, after which the producer calls only release.
+    Called by the producer. Thread: any, one handler call at a time. Times: once and before all
+    other calls, unless on_error comes first. Inside: the handler may call request and cancel. May
+    be NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
+    release.
     """
     on_next_task: ArrowAsyncDeviceStreamHandlerOnNextTask
-    """Tells that a task is available; NULL for the task ends the stream. Task and metadata are
-    valid during the call only, but a copy of the task may be extracted later.
+    """Receives an available task. A NULL task marks the end of the stream. The task and the
+    metadata are valid only during the call, but the handler may copy the task and extract it later.
 
     Mandatory, set by the consumer. Valid: never NULL.
 
     Called by the producer. Thread: any, one handler call at a time. Times: at most as often as
-    request allowed, and once more for the end. Inside: the handler may call request, cancel and
+    requested, and once more for the end. Inside: the handler may call request, cancel and
     extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
     producer calls only release.
     """
     on_error: ArrowAsyncDeviceStreamHandlerOnError
-    """Reports an error of the producer. Message and metadata are valid during the call only.
+    """Receives an error from the producer. The message and the metadata are valid only during the
+    call.
 
     Mandatory, set by the consumer. Valid: never NULL.
 
     Called by the producer. Thread: any, one handler call at a time. Times: at most once, with or
     without a request before it; only release follows. Inside: the handler calls no method of the
-    producer. May be NULL: message, metadata. Returns: nothing.
+    producer. May be NULL: message, metadata. Returns: void.
     """
     release: ArrowAsyncDeviceStreamHandlerRelease
-    """Frees the handler. The last call on it.
+    """Frees the handler. This is the last call on it.
 
     Mandatory, set by the consumer. Valid: never NULL before release.
 
     Called by the producer. Thread: any, one handler call at a time. Times: exactly once. Inside:
-    the handler calls no method of the producer. May be NULL: no argument. Returns: nothing.
+    the handler calls no method of the producer. May be NULL: no argument. Returns: void.
     """
     producer: Pointer[ArrowAsyncProducer]
-    """The controls of the stream.
+    """The consumer's controls of the stream.
 
-    Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is called;
-    not valid before that.
+    Mandatory, set by the producer, owned by the producer. Valid: set before the call of on_schema;
+    not valid earlier.
     """
     private_data: int | None
-    """For the consumer alone.
+    """Reserved for the consumer.
 
-    Optional, set by the consumer, owned by the consumer. Valid: anything; producers do not look at
-    it.
+    Optional, set by the consumer, owned by the consumer. Valid: any; producers do not access it.
     """
 
 
 class DLPackVersion(Struct):
-    """The DLPack version that a struct follows.
+    """The DLPack version of a struct.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
     """
@@ -995,20 +988,20 @@ class DLPackVersion(Struct):
     __slots__ = ()
 
     major: int
-    """The layout. A consumer that meets another major version than its own reads nothing behind the
-    deleter, and calls the deleter.
+    """The layout version. If it differs from the consumer's version, the consumer reads no field
+    after the deleter and calls the deleter.
 
     Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
     """
     minor: int
-    """The set of enumerators. Another minor version has the same layout.
+    """The version of the set of enumerators. A different minor version has the same layout.
 
     Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
     """
 
 
 class DLDevice(Struct):
-    """A device, by type and number.
+    """A device, identified by type and number.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
     """
@@ -1018,18 +1011,18 @@ class DLDevice(Struct):
     device_type: int
     """The type of the device.
 
-    Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+    Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known values.
     """
     device_id: int
-    """Which device of this type.
+    """The number of the device among devices of its type.
 
-    Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the host,
-    pinned memory included, and for managed memory.
+    Mandatory, set by the producer. Valid: the runtime's device number; 0 for host memory, including
+    pinned memory, and for managed memory.
     """
 
 
 class DLDataType(Struct):
-    """The type of an element, such as code float, 32 bits, 1 lane.
+    """An element type, such as code float, 32 bits, 1 lane.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
     """
@@ -1037,26 +1030,26 @@ class DLDataType(Struct):
     __slots__ = ()
 
     code: int
-    """The family of the type.
+    """The category of the type.
 
     Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
-    ones.
+    values.
     """
     bits: int
-    """The width of one lane, in bits.
+    """The width of one lane in bits.
 
-    Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4 and 6
-    for the narrow floating-point types.
+    Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for whole-byte numbers; 4 and 6 for
+    the narrow floating-point types.
     """
     lanes: int
-    """How many values make up one element.
+    """The number of values in one element.
 
     Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
     """
 
 
 class DLTensor(Struct):
-    """A strided view of memory on one device. It owns nothing.
+    """A strided view of memory on one device. It does not own the memory.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
     """
@@ -1064,14 +1057,14 @@ class DLTensor(Struct):
     __slots__ = ()
 
     data: int | None
-    """The memory block: an address that the device understands, a cl_mem on OpenCL. The first
-    element is at byte_offset.
+    """The memory block: an address for the device, or a cl_mem on OpenCL. The first element is at
+    byte_offset.
 
-    Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no elements;
-    aligned to 256 bytes by the text, less in practice.
+    Optional, set by the producer, owned by the producer. Valid: NULL for a tensor without elements;
+    a multiple of 256 according to the text, often less aligned in practice.
     """
     device: DLDevice
-    """The device that the memory is on.
+    """The device of the memory.
 
     Mandatory, set by the producer. Valid: the device that can access data.
     """
@@ -1081,32 +1074,32 @@ class DLTensor(Struct):
     Mandatory, set by the producer. Valid: 0 or more.
     """
     dtype: DLDataType
-    """The type of an element.
+    """The element type.
 
     Mandatory, set by the producer. Valid: see DLDataType.
     """
     shape: Pointer[ctypes.c_int64]
     """The length of each dimension.
 
-    Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may be
-    NULL when ndim is 0.
+    Optional, set by the producer, owned by the producer. Valid: ndim numbers, each 0 or more; may
+    be NULL if ndim is 0.
     """
     strides: Pointer[ctypes.c_int64]
-    """The distance between neighbors of each dimension, in elements.
+    """The distance between neighboring elements of each dimension, in elements.
 
-    Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when ndim
+    Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL if ndim
     is 0, and before version 1.2 also for row-major order.
     """
     byte_offset: int
-    """Where the first element is, in bytes from data.
+    """The offset of the first element from data, in bytes.
 
     Mandatory, set by the producer. Valid: any.
     """
 
 
 class DLManagedTensor(Struct):
-    """A tensor and the function that gives it back; the form from before version 1.0, without a
-    version and without flags.
+    """A tensor and the function that frees it, in the form before version 1.0, without a version
+    and flags.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
     """
@@ -1116,29 +1109,29 @@ class DLManagedTensor(Struct):
     _movable_ = False
 
     dl_tensor: DLTensor
-    """The tensor. Valid until the deleter is called.
+    """The tensor; valid until the call of the deleter.
 
     Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
     """
     manager_ctx: int | None
-    """The producer's own; opaque to the consumer.
+    """Reserved for the producer; opaque to the consumer.
 
     Optional, set by the producer, owned by the producer. Valid: any.
     """
     deleter: DLManagedTensorDeleter
-    """Gives the tensor back, this struct included.
+    """Frees the tensor, including this struct.
 
-    Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
-    nothing to give back.
+    Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the tensor
+    needs no cleanup.
 
-    Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept for
-    the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+    Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and the
+    struct. May be NULL: no argument. Returns: void.
     """
 
 
 class DLManagedTensorVersioned(Struct):
-    """A tensor, its version and flags, and the function that gives it back. Every later version
-    keeps the fields before dl_tensor, so that the deleter can always be called.
+    """A tensor, its version and flags, and the function that frees it. Every later version keeps
+    the fields before dl_tensor, so a consumer can always call the deleter.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h:
     DLManagedTensorVersioned.
@@ -1149,39 +1142,38 @@ class DLManagedTensorVersioned(Struct):
     _movable_ = False
 
     version: DLPackVersion
-    """The version that the struct follows. Read it first.
+    """The version of the struct. Read it first.
 
     Mandatory, set by the producer. Valid: see DLPackVersion.
     """
     manager_ctx: int | None
-    """The producer's own; opaque to the consumer.
+    """Reserved for the producer; opaque to the consumer.
 
     Optional, set by the producer, owned by the producer. Valid: any.
     """
     deleter: DLManagedTensorVersionedDeleter
-    """Gives the tensor back, this struct included.
+    """Frees the tensor, including this struct.
 
-    Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
-    nothing to give back.
+    Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the tensor
+    needs no cleanup.
 
-    Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept for
-    the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+    Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and the
+    struct. May be NULL: no argument. Returns: void.
     """
     flags: int
-    """What the consumer has to know of the memory.
+    """Properties of the memory.
 
-    Mandatory, set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined by a
-    bitwise or.
+    Mandatory, set by the producer. Valid: 0, or a bitwise OR of the DLPACK_FLAG_BITMASK constants.
     """
     dl_tensor: DLTensor
-    """The tensor. Valid until the deleter is called.
+    """The tensor; valid until the call of the deleter.
 
     Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
     """
 
 
 class DLPackExchangeAPIHeader(Struct):
-    """The part of the function table that every version of it begins with.
+    """The common beginning of every version of the function table.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h:
     DLPackExchangeAPIHeader.
@@ -1190,12 +1182,13 @@ class DLPackExchangeAPIHeader(Struct):
     __slots__ = ()
 
     version: DLPackVersion
-    """The version of the table. A consumer uses the rest only when it knows the major version.
+    """The version of the table. A consumer uses the other fields only if it supports the major
+    version.
 
     Mandatory, set by the producer. Valid: see DLPackVersion.
     """
     prev_api: Pointer[DLPackExchangeAPIHeader]
-    """The next table to try for a consumer to whom this version is too new.
+    """An older table for consumers that do not support this version.
 
     Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an earlier
     version.
@@ -1203,8 +1196,9 @@ class DLPackExchangeAPIHeader(Struct):
 
 
 class DLPackExchangeAPI(Struct):
-    """The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__
-    of its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+    """The functions of a Python framework. The attribute __dlpack_c_exchange_api__ of the
+    framework's tensor type is a capsule named dlpack_exchange_api with this table. The table is
+    valid until the process ends.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
     """
@@ -1212,54 +1206,57 @@ class DLPackExchangeAPI(Struct):
     __slots__ = ()
 
     header: DLPackExchangeAPIHeader
-    """The version, and earlier tables.
+    """The version and older tables.
 
     Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
     """
     managed_tensor_allocator: DLPackExchangeAPIManagedTensorAllocator
-    """Allocates a tensor like the prototype, of which type, shape and device are read.
+    """Allocates a tensor with the type, shape and device of the prototype.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
-    set_error is called when, and only when, the result is not 0. May be NULL: error_ctx. Returns:
-    0, or -1 after set_error was called.
+    Called by the consumer. Thread: any; set_error may acquire the GIL. Times: any number of times.
+    Inside: calls set_error if and only if the result is not 0. May be NULL: error_ctx. Returns: 0,
+    or -1 after a call of set_error.
     """
     managed_tensor_from_py_object_no_sync: DLPackExchangeAPIManagedTensorFromPyObjectNoSync
-    """Exports a Python tensor; the consumer owns the result. Waits for no stream.
+    """Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise a
-    Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
-    Returns: 0, or -1 with a Python exception set.
+    Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside: may
+    raise a Python exception, such as BufferError for data that DLPack cannot describe. May be NULL:
+    no argument. Returns: 0, or -1 with a Python exception set.
     """
     managed_tensor_to_py_object_no_sync: DLPackExchangeAPIManagedTensorToPyObjectNoSync
-    """Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+    """Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+    for a stream.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise a
-    Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+    Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside: may
+    raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception
+    set.
     """
     dltensor_from_py_object_no_sync: DLPackExchangeAPIDltensorFromPyObjectNoSync
-    """Describes a Python tensor in the caller's DLTensor, for use before control goes back to
-    Python.
+    """Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+    to Python.
 
-    Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
+    Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
     framework has none.
 
-    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-    nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
-    with a Python exception set.
+    Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+    makes no allocation; the framework still owns shape and strides. May be NULL: no argument.
+    Returns: 0, or -1 with a Python exception set.
     """
     current_work_stream: DLPackExchangeAPICurrentWorkStream
-    """Tells the stream on which the framework works now; NULL for the CPU.
+    """Returns the framework's current stream; NULL for the CPU.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise a
-    Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+    Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside: may
+    raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception
+    set.
     """
 
 

@@ -3,52 +3,52 @@
 
 //! The constants of the interfaces. The device types are constants of `ArrowDeviceType`.
 
-/// The order of the dictionary's values has a meaning. Only for dictionary-encoded types.
+/// The order of the dictionary values is meaningful. Only for dictionary-encoded types.
 pub const ARROW_FLAG_DICTIONARY_ORDERED: i64 = 1;
-/// The field may hold nulls, whether or not an array of it does.
+/// The field may contain nulls, even if no array of the field does.
 pub const ARROW_FLAG_NULLABLE: i64 = 2;
-/// The keys of each map value are sorted. Only for map types.
+/// The keys within each map value are sorted. Only for map types.
 pub const ARROW_FLAG_MAP_KEYS_SORTED: i64 = 4;
-/// Statistics key, average size of a value in bytes, exact.
+/// Statistics key for the average size of a value in bytes, exact.
 pub const ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT: &str = "ARROW:average_byte_width:exact";
-/// Statistics key, average size of a value in bytes, approximate.
+/// Statistics key for the average size of a value in bytes, approximate.
 pub const ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE: &str =
     "ARROW:average_byte_width:approximate";
-/// Statistics key, number of distinct values, exact.
+/// Statistics key for the number of distinct values, exact.
 pub const ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT: &str = "ARROW:distinct_count:exact";
-/// Statistics key, number of distinct values, approximate.
+/// Statistics key for the number of distinct values, approximate.
 pub const ARROW_STATISTICS_KEY_DISTINCT_COUNT_APPROXIMATE: &str =
     "ARROW:distinct_count:approximate";
-/// Statistics key, size of the largest value in bytes, exact.
+/// Statistics key for the size of the largest value in bytes, exact.
 pub const ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_EXACT: &str = "ARROW:max_byte_width:exact";
-/// Statistics key, size of the largest value in bytes, approximate.
+/// Statistics key for the size of the largest value in bytes, approximate.
 pub const ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_APPROXIMATE: &str =
     "ARROW:max_byte_width:approximate";
-/// Statistics key, greatest value, exact.
+/// Statistics key for the maximum value, exact.
 pub const ARROW_STATISTICS_KEY_MAX_VALUE_EXACT: &str = "ARROW:max_value:exact";
-/// Statistics key, greatest value, approximate.
+/// Statistics key for the maximum value, approximate.
 pub const ARROW_STATISTICS_KEY_MAX_VALUE_APPROXIMATE: &str = "ARROW:max_value:approximate";
-/// Statistics key, least value, exact.
+/// Statistics key for the minimum value, exact.
 pub const ARROW_STATISTICS_KEY_MIN_VALUE_EXACT: &str = "ARROW:min_value:exact";
-/// Statistics key, least value, approximate.
+/// Statistics key for the minimum value, approximate.
 pub const ARROW_STATISTICS_KEY_MIN_VALUE_APPROXIMATE: &str = "ARROW:min_value:approximate";
-/// Statistics key, number of nulls, exact.
+/// Statistics key for the number of nulls, exact.
 pub const ARROW_STATISTICS_KEY_NULL_COUNT_EXACT: &str = "ARROW:null_count:exact";
-/// Statistics key, number of nulls, approximate.
+/// Statistics key for the number of nulls, approximate.
 pub const ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE: &str = "ARROW:null_count:approximate";
-/// Statistics key, number of rows, exact.
+/// Statistics key for the number of rows, exact.
 pub const ARROW_STATISTICS_KEY_ROW_COUNT_EXACT: &str = "ARROW:row_count:exact";
-/// Statistics key, number of rows, approximate.
+/// Statistics key for the number of rows, approximate.
 pub const ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE: &str = "ARROW:row_count:approximate";
-/// The major version that these declarations follow; another one has another layout.
+/// The major version of these declarations. A different major version has a different layout.
 pub const DLPACK_MAJOR_VERSION: u32 = 1;
-/// The minor version that these declarations follow; a later one has more enumerators.
+/// The minor version of these declarations. A later minor version has more enumerators.
 pub const DLPACK_MINOR_VERSION: u32 = 3;
-/// In DLManagedTensorVersioned.flags; the memory is read-only.
+/// Bit in DLManagedTensorVersioned.flags; the memory is read-only.
 pub const DLPACK_FLAG_BITMASK_READ_ONLY: u64 = 1;
-/// In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
-/// it.
+/// Bit in DLManagedTensorVersioned.flags; the memory is a copy for the exclusive use of the
+/// consumer.
 pub const DLPACK_FLAG_BITMASK_IS_COPIED: u64 = 2;
-/// In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
-/// they are packed.
+/// Bit in DLManagedTensorVersioned.flags; each sub-byte element is padded to one byte. Without this
+/// flag, elements are packed.
 pub const DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: u64 = 4;

@@ -17,49 +17,49 @@ impl DLDataTypeCode {
     /// IEEE 754 floating point.
     #[doc(alias = "kDLFloat")]
     pub const FLOAT: Self = Self(2);
-    /// A handle whose meaning producer and consumer have agreed on; meant for tests.
+    /// A handle whose meaning producer and consumer agree on; intended for tests.
     #[doc(alias = "kDLOpaqueHandle")]
     pub const OPAQUE_HANDLE: Self = Self(3);
     /// Brain floating point.
     #[doc(alias = "kDLBfloat")]
     pub const BFLOAT: Self = Self(4);
-    /// Complex number, the real part first; the width counts both parts.
+    /// Complex number, real part first; the width includes both parts.
     #[doc(alias = "kDLComplex")]
     pub const COMPLEX: Self = Self(5);
-    /// Boolean of one byte per element.
+    /// Boolean, one byte per element.
     #[doc(alias = "kDLBool")]
     pub const BOOL: Self = Self(6);
-    /// 8-bit floating point, 3 bits of exponent and 4 of mantissa.
+    /// 8-bit floating point, 3 exponent bits and 4 mantissa bits.
     #[doc(alias = "kDLFloat8_e3m4")]
     pub const FLOAT8_E3M4: Self = Self(7);
-    /// 8-bit floating point, 4 bits of exponent and 3 of mantissa.
+    /// 8-bit floating point, 4 exponent bits and 3 mantissa bits.
     #[doc(alias = "kDLFloat8_e4m3")]
     pub const FLOAT8_E4M3: Self = Self(8);
-    /// As float8_e4m3 with a bias of 11, finite, without a negative zero.
+    /// Like float8_e4m3 with a bias of 11, finite, without negative zero.
     #[doc(alias = "kDLFloat8_e4m3b11fnuz")]
     pub const FLOAT8_E4M3B11FNUZ: Self = Self(9);
-    /// As float8_e4m3, finite.
+    /// Like float8_e4m3, finite.
     #[doc(alias = "kDLFloat8_e4m3fn")]
     pub const FLOAT8_E4M3FN: Self = Self(10);
-    /// As float8_e4m3, finite, without a negative zero.
+    /// Like float8_e4m3, finite, without negative zero.
     #[doc(alias = "kDLFloat8_e4m3fnuz")]
     pub const FLOAT8_E4M3FNUZ: Self = Self(11);
-    /// 8-bit floating point, 5 bits of exponent and 2 of mantissa.
+    /// 8-bit floating point, 5 exponent bits and 2 mantissa bits.
     #[doc(alias = "kDLFloat8_e5m2")]
     pub const FLOAT8_E5M2: Self = Self(12);
-    /// As float8_e5m2, finite, without a negative zero.
+    /// Like float8_e5m2, finite, without negative zero.
     #[doc(alias = "kDLFloat8_e5m2fnuz")]
     pub const FLOAT8_E5M2FNUZ: Self = Self(13);
-    /// 8 bits of exponent only; finite and unsigned, a scale.
+    /// 8-bit scale factor with exponent bits only; finite and unsigned.
     #[doc(alias = "kDLFloat8_e8m0fnu")]
     pub const FLOAT8_E8M0FNU: Self = Self(14);
-    /// 6-bit floating point, 2 bits of exponent and 3 of mantissa, finite.
+    /// 6-bit floating point, 2 exponent bits and 3 mantissa bits, finite.
     #[doc(alias = "kDLFloat6_e2m3fn")]
     pub const FLOAT6_E2M3FN: Self = Self(15);
-    /// 6-bit floating point, 3 bits of exponent and 2 of mantissa, finite.
+    /// 6-bit floating point, 3 exponent bits and 2 mantissa bits, finite.
     #[doc(alias = "kDLFloat6_e3m2fn")]
     pub const FLOAT6_E3M2FN: Self = Self(16);
-    /// 4-bit floating point, 2 bits of exponent and 1 of mantissa, finite.
+    /// 4-bit floating point, 2 exponent bits and 1 mantissa bit, finite.
     #[doc(alias = "kDLFloat4_e2m1fn")]
     pub const FLOAT4_E2M1FN: Self = Self(17);
 

@@ -7,11 +7,11 @@ use core::ffi::{c_char, c_int, c_void};
 
 // --- C data interface
 //
-// Describes one Arrow array and its type with two structs, so that two libraries in one process can
-// share columns without copying them and without depending on the Arrow libraries.
+// Describes one Arrow array and its type with two structs. Two libraries in one process can share
+// columns without a copy and without a dependency on the Arrow libraries.
 
-/// The type of an array or the schema of a record batch. Strings and children belong to the
-/// producer and live until release.
+/// The type of an array or the schema of a record batch. The producer owns its strings and
+/// children, which are valid until release.
 ///
 /// Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowSchema
 /// structure.
@@ -23,19 +23,19 @@ pub struct ArrowSchema {
     /// Mandatory, set by the producer, owned by the producer. Valid: NUL-terminated format string,
     /// UTF-8; never NULL.
     pub format: *const c_char,
-    /// The name of the field; NULL and the empty string mean the same.
+    /// The field name. NULL and the empty string are equivalent.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: NUL-terminated UTF-8, or NULL.
     pub name: *const c_char,
-    /// Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
-    /// bytes). Not NUL-terminated.
+    /// Key-value pairs in a binary encoding: numbers and lengths as native-endian int32, each
+    /// length followed by its bytes. Not NUL-terminated.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: encoded key-value block, or
     /// NULL.
     pub metadata: *const c_char,
-    /// Properties of the field, as ARROW_FLAG bits.
+    /// The field's properties as ARROW_FLAG bits.
     ///
-    /// Optional, set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
+    /// Optional, set by the producer. Valid: bitwise OR of ARROW_FLAG_DICTIONARY_ORDERED,
     /// ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
     pub flags: i64,
     /// The number of children of this type.
@@ -45,33 +45,32 @@ pub struct ArrowSchema {
     /// The types of the children.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
-    /// NULL only when n_children is 0.
+    /// NULL only if n_children is 0.
     pub children: *mut *mut ArrowSchema,
-    /// The type of the dictionary's values.
+    /// The type of the dictionary values.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: non-NULL for a
-    /// dictionary-encoded type, else NULL.
+    /// dictionary-encoded type, otherwise NULL.
     pub dictionary: *mut ArrowSchema,
-    /// Frees everything that the struct points to, children included, and sets itself to NULL.
+    /// Frees everything that the struct points to, including children, and sets release to NULL.
     ///
     /// Mandatory, set by the producer. Valid: NULL marks a released struct.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
-    /// - Times: exactly once, on the base struct or on a struct that was moved to.
-    /// - Inside: the producer releases the children that were not moved out; it calls nothing of
-    ///   the consumer's.
+    /// - Times: exactly once, on the base struct or on the struct that it was moved to.
+    /// - Inside: releases the children that were not moved out; calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; a release cannot fail.
+    /// - Returns: void; release cannot fail.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowSchema)>,
-    /// For the producer alone.
+    /// Reserved for the producer.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-    /// at it.
+    /// Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+    /// it.
     pub private_data: *mut c_void,
 }
 
-/// The data of an array or of a record batch: lengths, buffers and children. Read it with the
+/// The data of an array or a record batch: lengths, buffers and children. Read it with the
 /// ArrowSchema that came with it.
 ///
 /// Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
@@ -79,76 +78,75 @@ pub struct ArrowSchema {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArray {
-    /// The number of values, from offset on.
+    /// The number of values, starting at offset.
     ///
     /// Mandatory, set by the producer. Valid: 0 or greater.
     pub length: i64,
     /// The number of nulls among the values.
     ///
-    /// Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
+    /// Mandatory, set by the producer. Valid: 0 or greater, or -1 if not computed.
     pub null_count: i64,
-    /// The number of values in the buffers before the first value of the array.
+    /// The number of values in the buffers before the array's first value.
     ///
     /// Mandatory, set by the producer. Valid: 0 or greater.
     pub offset: i64,
     /// The number of buffers.
     ///
-    /// Mandatory, set by the producer. Valid: the number of buffers that the type has in the
-    /// columnar format.
+    /// Mandatory, set by the producer. Valid: the number of buffers that the columnar format
+    /// defines for the type.
     pub n_buffers: i64,
     /// The number of children.
     ///
     /// Mandatory, set by the producer. Valid: equal to n_children of the ArrowSchema.
     pub n_children: i64,
-    /// The addresses of the buffers. The list itself is always in CPU memory; inside an
-    /// ArrowDeviceArray the buffers are on the device.
+    /// The addresses of the buffers. The array of pointers is always in CPU memory. Inside an
+    /// ArrowDeviceArray, the buffers are on the device.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
-    /// contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count
+    /// contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer if null_count
     /// is 0.
     pub buffers: *mut *const c_void,
     /// The data of the children.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
-    /// NULL only when n_children is 0.
+    /// NULL only if n_children is 0.
     pub children: *mut *mut ArrowArray,
-    /// The dictionary's values.
+    /// The dictionary values.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: non-NULL for a
-    /// dictionary-encoded array, else NULL.
+    /// dictionary-encoded array, otherwise NULL.
     pub dictionary: *mut ArrowArray,
-    /// Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+    /// Frees the buffers and everything else that the struct points to, and sets release to NULL.
     ///
     /// Mandatory, set by the producer. Valid: NULL marks a released struct.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
-    /// - Times: exactly once, on the base struct or on a struct that was moved to.
-    /// - Inside: the producer releases the children that were not moved out; it calls nothing of
-    ///   the consumer's.
+    /// - Times: exactly once, on the base struct or on the struct that it was moved to.
+    /// - Inside: releases the children that were not moved out; calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; a release cannot fail.
+    /// - Returns: void; release cannot fail.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowArray)>,
-    /// For the producer alone.
+    /// Reserved for the producer.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-    /// at it.
+    /// Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+    /// it.
     pub private_data: *mut c_void,
 }
 
 // --- C device data interface
 //
-// Extends ArrowArray with the device on which the buffers are and with an event that says when they
-// may be read. The type still travels in an ArrowSchema.
+// Extends ArrowArray with the device of the buffers and an event that completes when the data is
+// ready. The type is still in an ArrowSchema.
 
-/// The kind of device on which the buffers were allocated. An open set of numbers, the same as
-/// DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
+/// The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
+/// DLDeviceType. Unknown values are passed on unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct ArrowDeviceType(pub i32);
 
-/// An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
-/// released through its embedded array.
+/// An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
+/// it through the embedded array.
 ///
 /// Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
 /// ArrowDeviceArray structure.
@@ -157,26 +155,26 @@ pub struct ArrowDeviceType(pub i32);
 pub struct ArrowDeviceArray {
     /// The array. Its release callback also frees the event.
     ///
-    /// Mandatory, set by the producer, owned by the producer. Valid: a released array (release is
-    /// NULL) marks the whole struct as released.
+    /// Mandatory, set by the producer, owned by the producer. Valid: any ArrowArray; if its release
+    /// is NULL, the whole struct is released.
     pub array: ArrowArray,
-    /// Which device of this type.
+    /// The number of the device among devices of its type.
     ///
-    /// Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention where
-    /// the device type has none (CPU).
+    /// Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention for a
+    /// device type without numbers (CPU).
     pub device_id: i64,
     /// The type of the device that can access the buffers.
     ///
     /// Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known
-    /// ones.
+    /// values.
     pub device_type: ArrowDeviceType,
-    /// NULL when the data may be read at once. Otherwise the consumer must wait on this event
-    /// before it reads the buffers. It lives until the array is released.
+    /// NULL if the data can be read immediately. Otherwise the consumer must wait for this event
+    /// before it reads the buffers. The event is valid until the array is released.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: NULL, or what the event table
-    /// of the device type says; always NULL where the table says none.
+    /// Optional, set by the producer, owned by the producer. Valid: NULL, or an event of the type
+    /// that the event table lists for the device type; always NULL for a type without events.
     pub sync_event: *mut c_void,
-    /// Room for later versions. The producer sets every byte to zero.
+    /// Reserved for later versions. The producer sets every byte to zero.
     ///
     /// Mandatory, set by the producer. Valid: all zero.
     pub reserved: [i64; 3],
@@ -184,185 +182,183 @@ pub struct ArrowDeviceArray {
 
 // --- C stream interface
 //
-// A blocking, pull-style source of arrays that share one schema. The consumer serializes its calls.
+// A blocking, pull-based source of arrays with one schema. The consumer serializes its calls.
 
-/// A source of arrays in CPU memory. The arrays and the schema that it gives are released
-/// independently of it and may outlive it.
+/// A source of arrays in CPU memory. The consumer releases its arrays and schemas separately, and
+/// they may outlive the stream.
 ///
 /// Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
 /// definition.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArrayStream {
-    /// Writes the schema of all arrays to out, which the consumer then owns.
+    /// Writes the schema of all arrays to out. The consumer owns it.
     ///
     /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any, one call at a time.
-    /// - Times: any number, before or between arrays, not after release.
-    /// - Inside: may block; calls nothing of the consumer's.
+    /// - Times: any number of times, before or between arrays, not after release.
+    /// - Inside: may block; calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: 0, or an errno value with nothing written that needs a release.
+    /// - Returns: 0, or an errno value without output to release.
     pub get_schema:
         Option<unsafe extern "C" fn(this: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int>,
-    /// Writes the next array to out, which the consumer then owns. A released array and result 0
-    /// mean the end of the stream.
+    /// Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+    /// end of the stream.
     ///
     /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any, one call at a time.
-    /// - Times: until the end or an error, not after release.
-    /// - Inside: may block; calls nothing of the consumer's.
+    /// - Times: repeatedly until the end or an error, not after release.
+    /// - Inside: may block; calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: 0 for an array or the end, or an errno value with nothing written that needs a
-    ///   release.
+    /// - Returns: 0 for an array or the end, or an errno value without output to release.
     pub get_next:
         Option<unsafe extern "C" fn(this: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int>,
-    /// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+    /// Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
     ///
     /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any, one call at a time.
-    /// - Times: only right after a call that returned an error.
-    /// - Inside: calls nothing of the consumer's.
+    /// - Times: only directly after a call that returned an error.
+    /// - Inside: calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: a text that lives until the next call on the stream, or NULL.
+    /// - Returns: a message that is valid until the next call on the stream, or NULL.
     pub get_last_error: Option<unsafe extern "C" fn(this: *mut ArrowArrayStream) -> *const c_char>,
-    /// Frees the stream, not the arrays that it gave, and sets itself to NULL.
+    /// Frees the stream, but not its arrays, and sets release to NULL.
     ///
     /// Mandatory, set by the producer. Valid: NULL marks a released stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
     /// - Times: exactly once.
-    /// - Inside: calls nothing of the consumer's.
+    /// - Inside: calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; a release cannot fail.
+    /// - Returns: void; release cannot fail.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowArrayStream)>,
-    /// For the producer alone.
+    /// Reserved for the producer.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-    /// at it.
+    /// Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+    /// it.
     pub private_data: *mut c_void,
 }
 
 // --- C device stream interface
 //
-// A blocking, pull-style source of device arrays that share one schema and one device type. The
-// consumer serializes its calls.
+// A blocking, pull-based source of device arrays with one schema and one device type. The consumer
+// serializes its calls.
 
-/// A source of device arrays. The arrays and the schema that it gives are released independently of
-/// it and may outlive it.
+/// A source of device arrays. The consumer releases its arrays and schemas separately, and they may
+/// outlive the stream.
 ///
 /// Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
 /// ArrowDeviceArrayStream structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowDeviceArrayStream {
-    /// The type of device that can access every array of the stream.
+    /// The device type that can access every array in the stream.
     ///
-    /// Mandatory, set by the producer. Valid: the device type of every array of the stream; the
-    /// device id may differ from array to array.
+    /// Mandatory, set by the producer. Valid: the device type of every array in the stream; device
+    /// ids may differ.
     pub device_type: ArrowDeviceType,
-    /// Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+    /// Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
     ///
     /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any, one call at a time.
-    /// - Times: any number, before or between arrays, not after release.
-    /// - Inside: may block; calls nothing of the consumer's.
+    /// - Times: any number of times, before or between arrays, not after release.
+    /// - Inside: may block; calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: 0, or an errno value with nothing written that needs a release.
+    /// - Returns: 0, or an errno value without output to release.
     pub get_schema: Option<
         unsafe extern "C" fn(this: *mut ArrowDeviceArrayStream, out: *mut ArrowSchema) -> c_int,
     >,
-    /// Writes the next device array to out, which the consumer then owns and whose event it waits
-    /// on. A released array and result 0 mean the end of the stream.
+    /// Writes the next device array to out. The consumer owns it and must wait for its event.
+    /// Result 0 with a released array marks the end of the stream.
     ///
     /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any, one call at a time.
-    /// - Times: until the end or an error, not after release.
-    /// - Inside: may block; calls nothing of the consumer's.
+    /// - Times: repeatedly until the end or an error, not after release.
+    /// - Inside: may block; calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: 0 for an array or the end, or an errno value with nothing written that needs a
-    ///   release.
+    /// - Returns: 0 for an array or the end, or an errno value without output to release.
     pub get_next: Option<
         unsafe extern "C" fn(
             this: *mut ArrowDeviceArrayStream,
             out: *mut ArrowDeviceArray,
         ) -> c_int,
     >,
-    /// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+    /// Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
     ///
     /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any, one call at a time.
-    /// - Times: only right after a call that returned an error.
-    /// - Inside: calls nothing of the consumer's.
+    /// - Times: only directly after a call that returned an error.
+    /// - Inside: calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: a text that lives until the next call on the stream, or NULL.
+    /// - Returns: a message that is valid until the next call on the stream, or NULL.
     pub get_last_error:
         Option<unsafe extern "C" fn(this: *mut ArrowDeviceArrayStream) -> *const c_char>,
-    /// Frees the stream, not the arrays that it gave, and sets itself to NULL.
+    /// Frees the stream, but not its arrays, and sets release to NULL.
     ///
     /// Mandatory, set by the producer. Valid: NULL marks a released stream.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
     /// - Times: exactly once.
-    /// - Inside: calls nothing of the consumer's.
+    /// - Inside: calls no consumer code.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; a release cannot fail.
+    /// - Returns: void; release cannot fail.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowDeviceArrayStream)>,
-    /// For the producer alone.
+    /// Reserved for the producer.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-    /// at it.
+    /// Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+    /// it.
     pub private_data: *mut c_void,
 }
 
 // --- Async C device stream interface
 //
-// The consumer hands a handler to the producer, which pushes the schema, then tasks, then the end
-// or an error. The consumer asks for tasks with request and stops with cancel.
+// The consumer passes a handler to the producer, which pushes the schema, then tasks, then the end
+// or an error. The consumer requests tasks with request and stops with cancel.
 
-/// One batch that is available. The consumer extracts it once, on whichever thread it likes; the
-/// struct may be copied for that.
+/// One available batch. The consumer extracts it once, on any thread. It may copy the struct to
+/// extract it later.
 ///
 /// Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
 /// ArrowAsyncTask structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowAsyncTask {
-    /// Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out
-    /// the batch is dropped.
+    /// Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
+    /// batch is dropped.
     ///
     /// Mandatory, set by the producer. Valid: never NULL.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
     /// - Times: exactly once for every task.
-    /// - Inside: should not block; calls nothing of the handler's.
+    /// - Inside: should not block; calls no handler callback.
     /// - May be NULL: `out`.
     /// - Returns: 0, or an errno value, after which the producer calls on_error.
     pub extract_data: Option<
         unsafe extern "C" fn(this: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int,
     >,
-    /// For the producer alone; freed by extract_data.
+    /// Reserved for the producer. extract_data frees it.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-    /// at it.
+    /// Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+    /// it.
     pub private_data: *mut c_void,
 }
 
-/// The consumer's side of the controls. It belongs to the producer and stays valid until the
+/// The consumer's controls of the stream. The producer owns the object, which is valid until the
 /// handler's release has returned.
 ///
 /// Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
@@ -370,61 +366,60 @@ pub struct ArrowAsyncTask {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowAsyncProducer {
-    /// The type of device that can access every array of the stream.
+    /// The device type that can access every array in the stream.
     ///
-    /// Mandatory, set by the producer. Valid: the device type of every array of the stream.
+    /// Mandatory, set by the producer. Valid: the device type of every array in the stream.
     pub device_type: ArrowDeviceType,
-    /// Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-    /// on_error. Does nothing after cancel.
+    /// Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+    /// through on_error. Does nothing after cancel.
     ///
     /// Mandatory, set by the producer. Valid: never NULL.
     ///
     /// - Called by the consumer.
-    /// - Thread: any, also from inside on_schema and on_next_task.
-    /// - Times: any number, from on_schema on.
+    /// - Thread: any, also inside on_schema and on_next_task.
+    /// - Times: any number of times, from on_schema on.
     /// - Inside: calls no handler synchronously.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; errors arrive through on_error.
+    /// - Returns: void; the producer reports errors through on_error.
     pub request: Option<unsafe extern "C" fn(this: *mut ArrowAsyncProducer, n: i64)>,
-    /// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
-    /// error that came before; then release.
+    /// Ends the stream early. Requested tasks and an earlier error may still arrive before release.
     ///
     /// Mandatory, set by the producer. Valid: never NULL.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
-    /// - Times: any number; all but the first do nothing.
+    /// - Times: any number of times; only the first call has an effect.
     /// - Inside: calls no handler synchronously.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; a cancel that succeeds is followed by no on_error.
+    /// - Returns: void; no on_error follows a successful cancel.
     pub cancel: Option<unsafe extern "C" fn(this: *mut ArrowAsyncProducer)>,
-    /// What the producer says about the whole stream, such as the number of rows.
+    /// Metadata of the whole stream, such as the number of rows.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
     /// ArrowSchema.metadata, or NULL.
     pub additional_metadata: *const c_char,
-    /// For the producer alone.
+    /// Reserved for the producer.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-    /// at it.
+    /// Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+    /// it.
     pub private_data: *mut c_void,
 }
 
-/// What the producer calls. The consumer allocates and fills it and keeps it until release. Never
-/// are two of its callbacks called at once.
+/// The callbacks for the producer. The consumer allocates the handler, fills it and keeps it until
+/// release. The producer makes one call at a time.
 ///
 /// Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
 /// ArrowAsyncDeviceStreamHandler structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowAsyncDeviceStreamHandler {
-    /// Hands over the schema of the stream; the handler moves it out or releases it.
+    /// Receives the stream schema. The handler moves it out or releases it.
     ///
     /// Mandatory, set by the consumer. Valid: never NULL.
     ///
     /// - Called by the producer.
     /// - Thread: any, one handler call at a time.
-    /// - Times: once and first, unless on_error comes before it.
+    /// - Times: once and before all other calls, unless on_error comes first.
     /// - Inside: the handler may call request and cancel.
     /// - May be NULL: no argument.
     /// - Returns: 0, or an errno value, after which the producer calls only release.
@@ -434,14 +429,15 @@ pub struct ArrowAsyncDeviceStreamHandler {
             stream_schema: *mut ArrowSchema,
         ) -> c_int,
     >,
-    /// Tells that a task is available; NULL for the task ends the stream. Task and metadata are
-    /// valid during the call only, but a copy of the task may be extracted later.
+    /// Receives an available task. A NULL task marks the end of the stream. The task and the
+    /// metadata are valid only during the call, but the handler may copy the task and extract it
+    /// later.
     ///
     /// Mandatory, set by the consumer. Valid: never NULL.
     ///
     /// - Called by the producer.
     /// - Thread: any, one handler call at a time.
-    /// - Times: at most as often as request allowed, and once more for the end.
+    /// - Times: at most as often as requested, and once more for the end.
     /// - Inside: the handler may call request, cancel and extract_data.
     /// - May be NULL: `task`, `metadata`.
     /// - Returns: 0, or an errno value, after which the producer calls only release.
@@ -452,7 +448,8 @@ pub struct ArrowAsyncDeviceStreamHandler {
             metadata: *const c_char,
         ) -> c_int,
     >,
-    /// Reports an error of the producer. Message and metadata are valid during the call only.
+    /// Receives an error from the producer. The message and the metadata are valid only during the
+    /// call.
     ///
     /// Mandatory, set by the consumer. Valid: never NULL.
     ///
@@ -461,7 +458,7 @@ pub struct ArrowAsyncDeviceStreamHandler {
     /// - Times: at most once, with or without a request before it; only release follows.
     /// - Inside: the handler calls no method of the producer.
     /// - May be NULL: `message`, `metadata`.
-    /// - Returns: nothing.
+    /// - Returns: void.
     pub on_error: Option<
         unsafe extern "C" fn(
             this: *mut ArrowAsyncDeviceStreamHandler,
@@ -470,7 +467,7 @@ pub struct ArrowAsyncDeviceStreamHandler {
             metadata: *const c_char,
         ),
     >,
-    /// Frees the handler. The last call on it.
+    /// Frees the handler. This is the last call on it.
     ///
     /// Mandatory, set by the consumer. Valid: never NULL before release.
     ///
@@ -479,56 +476,55 @@ pub struct ArrowAsyncDeviceStreamHandler {
     /// - Times: exactly once.
     /// - Inside: the handler calls no method of the producer.
     /// - May be NULL: no argument.
-    /// - Returns: nothing.
+    /// - Returns: void.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowAsyncDeviceStreamHandler)>,
-    /// The controls of the stream.
+    /// The consumer's controls of the stream.
     ///
-    /// Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is
-    /// called; not valid before that.
+    /// Mandatory, set by the producer, owned by the producer. Valid: set before the call of
+    /// on_schema; not valid earlier.
     pub producer: *mut ArrowAsyncProducer,
-    /// For the consumer alone.
+    /// Reserved for the consumer.
     ///
-    /// Optional, set by the consumer, owned by the consumer. Valid: anything; producers do not look
-    /// at it.
+    /// Optional, set by the consumer, owned by the consumer. Valid: any; producers do not access
+    /// it.
     pub private_data: *mut c_void,
 }
 
 // --- DLPack
 //
-// A tensor, the device that its memory is on, and the function that gives it back. A plain struct
-// for C, and a table of functions through which a Python framework exchanges tensors without Python
-// calls.
+// A tensor, its device and the function that frees it. A plain C struct, and a function table
+// through which Python frameworks exchange tensors without Python calls.
 
-/// The kind of device that the memory is on. The same numbers as ArrowDeviceType, and as open: a
-/// value that is unknown today is passed on unchanged.
+/// The type of the device that holds the memory. An open set of numbers, the same as
+/// ArrowDeviceType. Unknown values are passed on unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct DLDeviceType(pub i32);
 
-/// The family of an element type; DLDataType adds the width and the lanes. An open set: a value
-/// that is unknown today is passed on unchanged.
+/// The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
+/// values are passed on unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct DLDataTypeCode(pub u8);
 
-/// The DLPack version that a struct follows.
+/// The DLPack version of a struct.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct DLPackVersion {
-    /// The layout. A consumer that meets another major version than its own reads nothing behind
-    /// the deleter, and calls the deleter.
+    /// The layout version. If it differs from the consumer's version, the consumer reads no field
+    /// after the deleter and calls the deleter.
     ///
     /// Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
     pub major: u32,
-    /// The set of enumerators. Another minor version has the same layout.
+    /// The version of the set of enumerators. A different minor version has the same layout.
     ///
     /// Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
     pub minor: u32,
 }
 
-/// A device, by type and number.
+/// A device, identified by type and number.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -536,50 +532,50 @@ pub struct DLPackVersion {
 pub struct DLDevice {
     /// The type of the device.
     ///
-    /// Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+    /// Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known values.
     pub device_type: DLDeviceType,
-    /// Which device of this type.
+    /// The number of the device among devices of its type.
     ///
-    /// Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the
-    /// host, pinned memory included, and for managed memory.
+    /// Mandatory, set by the producer. Valid: the runtime's device number; 0 for host memory,
+    /// including pinned memory, and for managed memory.
     pub device_id: i32,
 }
 
-/// The type of an element, such as code float, 32 bits, 1 lane.
+/// An element type, such as code float, 32 bits, 1 lane.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct DLDataType {
-    /// The family of the type.
+    /// The category of the type.
     ///
     /// Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
-    /// ones.
+    /// values.
     pub code: DLDataTypeCode,
-    /// The width of one lane, in bits.
+    /// The width of one lane in bits.
     ///
-    /// Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
-    /// and 6 for the narrow floating-point types.
+    /// Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for whole-byte numbers; 4 and 6
+    /// for the narrow floating-point types.
     pub bits: u8,
-    /// How many values make up one element.
+    /// The number of values in one element.
     ///
     /// Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
     pub lanes: u16,
 }
 
-/// A strided view of memory on one device. It owns nothing.
+/// A strided view of memory on one device. It does not own the memory.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DLTensor {
-    /// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
-    /// element is at byte_offset.
+    /// The memory block: an address for the device, or a cl_mem on OpenCL. The first element is at
+    /// byte_offset.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
-    /// elements; aligned to 256 bytes by the text, less in practice.
+    /// Optional, set by the producer, owned by the producer. Valid: NULL for a tensor without
+    /// elements; a multiple of 256 according to the text, often less aligned in practice.
     pub data: *mut c_void,
-    /// The device that the memory is on.
+    /// The device of the memory.
     ///
     /// Mandatory, set by the producer. Valid: the device that can access data.
     pub device: DLDevice,
@@ -587,133 +583,135 @@ pub struct DLTensor {
     ///
     /// Mandatory, set by the producer. Valid: 0 or more.
     pub ndim: i32,
-    /// The type of an element.
+    /// The element type.
     ///
     /// Mandatory, set by the producer. Valid: see DLDataType.
     pub dtype: DLDataType,
     /// The length of each dimension.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may
-    /// be NULL when ndim is 0.
+    /// Optional, set by the producer, owned by the producer. Valid: ndim numbers, each 0 or more;
+    /// may be NULL if ndim is 0.
     pub shape: *mut i64,
-    /// The distance between neighbors of each dimension, in elements.
+    /// The distance between neighboring elements of each dimension, in elements.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when
+    /// Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL if
     /// ndim is 0, and before version 1.2 also for row-major order.
     pub strides: *mut i64,
-    /// Where the first element is, in bytes from data.
+    /// The offset of the first element from data, in bytes.
     ///
     /// Mandatory, set by the producer. Valid: any.
     pub byte_offset: u64,
 }
 
-/// A tensor and the function that gives it back; the form from before version 1.0, without a
-/// version and without flags.
+/// A tensor and the function that frees it, in the form before version 1.0, without a version and
+/// flags.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLManagedTensor {
-    /// The tensor. Valid until the deleter is called.
+    /// The tensor; valid until the call of the deleter.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
     pub dl_tensor: DLTensor,
-    /// The producer's own; opaque to the consumer.
+    /// Reserved for the producer; opaque to the consumer.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: any.
     pub manager_ctx: *mut c_void,
-    /// Gives the tensor back, this struct included.
+    /// Frees the tensor, including this struct.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
-    /// is nothing to give back.
+    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
+    /// tensor needs no cleanup.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
     /// - Times: once.
-    /// - Inside: frees whatever the producer kept for the tensor, the struct too.
+    /// - Inside: frees the tensor's resources and the struct.
     /// - May be NULL: no argument.
-    /// - Returns: nothing.
+    /// - Returns: void.
     pub deleter: Option<unsafe extern "C" fn(this: *mut DLManagedTensor)>,
 }
 
-/// A tensor, its version and flags, and the function that gives it back. Every later version keeps
-/// the fields before dl_tensor, so that the deleter can always be called.
+/// A tensor, its version and flags, and the function that frees it. Every later version keeps the
+/// fields before dl_tensor, so a consumer can always call the deleter.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h:
 /// DLManagedTensorVersioned.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLManagedTensorVersioned {
-    /// The version that the struct follows. Read it first.
+    /// The version of the struct. Read it first.
     ///
     /// Mandatory, set by the producer. Valid: see DLPackVersion.
     pub version: DLPackVersion,
-    /// The producer's own; opaque to the consumer.
+    /// Reserved for the producer; opaque to the consumer.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: any.
     pub manager_ctx: *mut c_void,
-    /// Gives the tensor back, this struct included.
+    /// Frees the tensor, including this struct.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
-    /// is nothing to give back.
+    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
+    /// tensor needs no cleanup.
     ///
     /// - Called by the consumer.
     /// - Thread: any.
     /// - Times: once.
-    /// - Inside: frees whatever the producer kept for the tensor, the struct too.
+    /// - Inside: frees the tensor's resources and the struct.
     /// - May be NULL: no argument.
-    /// - Returns: nothing.
+    /// - Returns: void.
     pub deleter: Option<unsafe extern "C" fn(this: *mut DLManagedTensorVersioned)>,
-    /// What the consumer has to know of the memory.
+    /// Properties of the memory.
     ///
-    /// Mandatory, set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined by a
-    /// bitwise or.
+    /// Mandatory, set by the producer. Valid: 0, or a bitwise OR of the DLPACK_FLAG_BITMASK
+    /// constants.
     pub flags: u64,
-    /// The tensor. Valid until the deleter is called.
+    /// The tensor; valid until the call of the deleter.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
     pub dl_tensor: DLTensor,
 }
 
-/// The part of the function table that every version of it begins with.
+/// The common beginning of every version of the function table.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h:
 /// DLPackExchangeAPIHeader.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPIHeader {
-    /// The version of the table. A consumer uses the rest only when it knows the major version.
+    /// The version of the table. A consumer uses the other fields only if it supports the major
+    /// version.
     ///
     /// Mandatory, set by the producer. Valid: see DLPackVersion.
     pub version: DLPackVersion,
-    /// The next table to try for a consumer to whom this version is too new.
+    /// An older table for consumers that do not support this version.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an
     /// earlier version.
     pub prev_api: *mut DLPackExchangeAPIHeader,
 }
 
-/// The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
-/// its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+/// The functions of a Python framework. The attribute __dlpack_c_exchange_api__ of the framework's
+/// tensor type is a capsule named dlpack_exchange_api with this table. The table is valid until the
+/// process ends.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPI {
-    /// The version, and earlier tables.
+    /// The version and older tables.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
     pub header: DLPackExchangeAPIHeader,
-    /// Allocates a tensor like the prototype, of which type, shape and device are read.
+    /// Allocates a tensor with the type, shape and device of the prototype.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
     /// - Called by the consumer.
-    /// - Thread: any; set_error may take the GIL.
-    /// - Times: any number.
-    /// - Inside: set_error is called when, and only when, the result is not 0.
+    /// - Thread: any; set_error may acquire the GIL.
+    /// - Times: any number of times.
+    /// - Inside: calls set_error if and only if the result is not 0.
     /// - May be NULL: `error_ctx`.
-    /// - Returns: 0, or -1 after set_error was called.
+    /// - Returns: 0, or -1 after a call of set_error.
     pub managed_tensor_allocator: Option<
         unsafe extern "C" fn(
             prototype: *mut DLTensor,
@@ -728,14 +726,15 @@ pub struct DLPackExchangeAPI {
             >,
         ) -> c_int,
     >,
-    /// Exports a Python tensor; the consumer owns the result. Waits for no stream.
+    /// Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
     /// - Called by the consumer.
-    /// - Thread: one that holds the GIL.
-    /// - Times: any number.
-    /// - Inside: may raise a Python exception, a BufferError for what DLPack cannot describe.
+    /// - Thread: any that holds the GIL.
+    /// - Times: any number of times.
+    /// - Inside: may raise a Python exception, such as BufferError for data that DLPack cannot
+    ///   describe.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.
     pub managed_tensor_from_py_object_no_sync: Option<
@@ -744,13 +743,14 @@ pub struct DLPackExchangeAPI {
             out: *mut *mut DLManagedTensorVersioned,
         ) -> c_int,
     >,
-    /// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+    /// Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+    /// for a stream.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
     /// - Called by the consumer.
-    /// - Thread: one that holds the GIL.
-    /// - Times: any number.
+    /// - Thread: any that holds the GIL.
+    /// - Times: any number of times.
     /// - Inside: may raise a Python exception.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.
@@ -760,27 +760,27 @@ pub struct DLPackExchangeAPI {
             out_py_object: *mut *mut c_void,
         ) -> c_int,
     >,
-    /// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
-    /// Python.
+    /// Describes a Python tensor in the caller's DLTensor. The result is valid until control
+    /// returns to Python.
     ///
-    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
+    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
     /// framework has none.
     ///
     /// - Called by the consumer.
-    /// - Thread: one that holds the GIL.
-    /// - Times: any number.
-    /// - Inside: allocates nothing; shape and strides stay the framework's.
+    /// - Thread: any that holds the GIL.
+    /// - Times: any number of times.
+    /// - Inside: makes no allocation; the framework still owns shape and strides.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.
     pub dltensor_from_py_object_no_sync:
         Option<unsafe extern "C" fn(py_object: *mut c_void, out: *mut DLTensor) -> c_int>,
-    /// Tells the stream on which the framework works now; NULL for the CPU.
+    /// Returns the framework's current stream; NULL for the CPU.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
     /// - Called by the consumer.
-    /// - Thread: one that holds the GIL.
-    /// - Times: any number.
+    /// - Thread: any that holds the GIL.
+    /// - Times: any number of times.
     /// - Inside: may raise a Python exception.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.

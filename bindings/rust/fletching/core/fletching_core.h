@@ -146,105 +146,105 @@
 extern "C" {
 #endif
 
-// Describes one Arrow array and its type with two structs, so that two libraries in one process can
-// share columns without copying them and without depending on the Arrow libraries.
+// Describes one Arrow array and its type with two structs. Two libraries in one process can share
+// columns without a copy and without a dependency on the Arrow libraries.
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
-// The order of the dictionary's values has a meaning. Only for dictionary-encoded types.
+// The order of the dictionary values is meaningful. Only for dictionary-encoded types.
 #define ARROW_FLAG_DICTIONARY_ORDERED 1
-// The field may hold nulls, whether or not an array of it does.
+// The field may contain nulls, even if no array of the field does.
 #define ARROW_FLAG_NULLABLE 2
-// The keys of each map value are sorted. Only for map types.
+// The keys within each map value are sorted. Only for map types.
 #define ARROW_FLAG_MAP_KEYS_SORTED 4
-// Statistics key, average size of a value in bytes, exact.
+// Statistics key for the average size of a value in bytes, exact.
 #define ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT "ARROW:average_byte_width:exact"
-// Statistics key, average size of a value in bytes, approximate.
+// Statistics key for the average size of a value in bytes, approximate.
 #define ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE "ARROW:average_byte_width:approximate"
-// Statistics key, number of distinct values, exact.
+// Statistics key for the number of distinct values, exact.
 #define ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT "ARROW:distinct_count:exact"
-// Statistics key, number of distinct values, approximate.
+// Statistics key for the number of distinct values, approximate.
 #define ARROW_STATISTICS_KEY_DISTINCT_COUNT_APPROXIMATE "ARROW:distinct_count:approximate"
-// Statistics key, size of the largest value in bytes, exact.
+// Statistics key for the size of the largest value in bytes, exact.
 #define ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_EXACT "ARROW:max_byte_width:exact"
-// Statistics key, size of the largest value in bytes, approximate.
+// Statistics key for the size of the largest value in bytes, approximate.
 #define ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_APPROXIMATE "ARROW:max_byte_width:approximate"
-// Statistics key, greatest value, exact.
+// Statistics key for the maximum value, exact.
 #define ARROW_STATISTICS_KEY_MAX_VALUE_EXACT "ARROW:max_value:exact"
-// Statistics key, greatest value, approximate.
+// Statistics key for the maximum value, approximate.
 #define ARROW_STATISTICS_KEY_MAX_VALUE_APPROXIMATE "ARROW:max_value:approximate"
-// Statistics key, least value, exact.
+// Statistics key for the minimum value, exact.
 #define ARROW_STATISTICS_KEY_MIN_VALUE_EXACT "ARROW:min_value:exact"
-// Statistics key, least value, approximate.
+// Statistics key for the minimum value, approximate.
 #define ARROW_STATISTICS_KEY_MIN_VALUE_APPROXIMATE "ARROW:min_value:approximate"
-// Statistics key, number of nulls, exact.
+// Statistics key for the number of nulls, exact.
 #define ARROW_STATISTICS_KEY_NULL_COUNT_EXACT "ARROW:null_count:exact"
-// Statistics key, number of nulls, approximate.
+// Statistics key for the number of nulls, approximate.
 #define ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE "ARROW:null_count:approximate"
-// Statistics key, number of rows, exact.
+// Statistics key for the number of rows, exact.
 #define ARROW_STATISTICS_KEY_ROW_COUNT_EXACT "ARROW:row_count:exact"
-// Statistics key, number of rows, approximate.
+// Statistics key for the number of rows, approximate.
 #define ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE "ARROW:row_count:approximate"
 
-// The type of an array or the schema of a record batch. Strings and children belong to the producer
-// and live until release.
+// The type of an array or the schema of a record batch. The producer owns its strings and children,
+// which are valid until release.
 struct ArrowSchema {
   // The type as a format string. For a dictionary-encoded type, the type of the indices.
   const char* format;
-  // The name of the field; NULL and the empty string mean the same.
+  // The field name. NULL and the empty string are equivalent.
   const char* name;
-  // Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
-  // bytes). Not NUL-terminated.
+  // Key-value pairs in a binary encoding: numbers and lengths as native-endian int32, each length
+  // followed by its bytes. Not NUL-terminated.
   const char* metadata;
-  // Properties of the field, as ARROW_FLAG bits.
+  // The field's properties as ARROW_FLAG bits.
   int64_t flags;
   // The number of children of this type.
   int64_t n_children;
   // The types of the children.
   struct ArrowSchema** children;
-  // The type of the dictionary's values.
+  // The type of the dictionary values.
   struct ArrowSchema* dictionary;
-  // Frees everything that the struct points to, children included, and sets itself to NULL.
+  // Frees everything that the struct points to, including children, and sets release to NULL.
   void (*release)(struct ArrowSchema* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
-// The data of an array or of a record batch: lengths, buffers and children. Read it with the
+// The data of an array or a record batch: lengths, buffers and children. Read it with the
 // ArrowSchema that came with it.
 struct ArrowArray {
-  // The number of values, from offset on.
+  // The number of values, starting at offset.
   int64_t length;
   // The number of nulls among the values.
   int64_t null_count;
-  // The number of values in the buffers before the first value of the array.
+  // The number of values in the buffers before the array's first value.
   int64_t offset;
   // The number of buffers.
   int64_t n_buffers;
   // The number of children.
   int64_t n_children;
-  // The addresses of the buffers. The list itself is always in CPU memory; inside an
-  // ArrowDeviceArray the buffers are on the device.
+  // The addresses of the buffers. The array of pointers is always in CPU memory. Inside an
+  // ArrowDeviceArray, the buffers are on the device.
   const void** buffers;
   // The data of the children.
   struct ArrowArray** children;
-  // The dictionary's values.
+  // The dictionary values.
   struct ArrowArray* dictionary;
-  // Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+  // Frees the buffers and everything else that the struct points to, and sets release to NULL.
   void (*release)(struct ArrowArray* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
 #endif  // ARROW_C_DATA_INTERFACE
 
-// Extends ArrowArray with the device on which the buffers are and with an event that says when they
-// may be read. The type still travels in an ArrowSchema.
+// Extends ArrowArray with the device of the buffers and an event that completes when the data is
+// ready. The type is still in an ArrowSchema.
 #ifndef ARROW_C_DEVICE_DATA_INTERFACE
 #define ARROW_C_DEVICE_DATA_INTERFACE
 
-// The kind of device on which the buffers were allocated. An open set of numbers, the same as
-// DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
+// The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
+// DLDeviceType. Unknown values are passed on unchanged.
 typedef int32_t ArrowDeviceType;
 
 // Main memory of the host. The same as an ArrowArray without a device.
@@ -276,120 +276,120 @@ typedef int32_t ArrowDeviceType;
 // Memory of a Qualcomm Hexagon DSP.
 #define ARROW_DEVICE_HEXAGON 16
 
-// An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
-// released through its embedded array.
+// An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
+// it through the embedded array.
 struct ArrowDeviceArray {
   // The array. Its release callback also frees the event.
   struct ArrowArray array;
-  // Which device of this type.
+  // The number of the device among devices of its type.
   int64_t device_id;
   // The type of the device that can access the buffers.
   ArrowDeviceType device_type;
-  // NULL when the data may be read at once. Otherwise the consumer must wait on this event before
-  // it reads the buffers. It lives until the array is released.
+  // NULL if the data can be read immediately. Otherwise the consumer must wait for this event
+  // before it reads the buffers. The event is valid until the array is released.
   void* sync_event;
-  // Room for later versions. The producer sets every byte to zero.
+  // Reserved for later versions. The producer sets every byte to zero.
   int64_t reserved[3];
 };
 
 #endif  // ARROW_C_DEVICE_DATA_INTERFACE
 
-// A blocking, pull-style source of arrays that share one schema. The consumer serializes its calls.
+// A blocking, pull-based source of arrays with one schema. The consumer serializes its calls.
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 
-// A source of arrays in CPU memory. The arrays and the schema that it gives are released
-// independently of it and may outlive it.
+// A source of arrays in CPU memory. The consumer releases its arrays and schemas separately, and
+// they may outlive the stream.
 struct ArrowArrayStream {
-  // Writes the schema of all arrays to out, which the consumer then owns.
+  // Writes the schema of all arrays to out. The consumer owns it.
   int (*get_schema)(struct ArrowArrayStream* self, struct ArrowSchema* out);
-  // Writes the next array to out, which the consumer then owns. A released array and result 0 mean
-  // the end of the stream.
+  // Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+  // end of the stream.
   int (*get_next)(struct ArrowArrayStream* self, struct ArrowArray* out);
-  // The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+  // Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
   const char* (*get_last_error)(struct ArrowArrayStream* self);
-  // Frees the stream, not the arrays that it gave, and sets itself to NULL.
+  // Frees the stream, but not its arrays, and sets release to NULL.
   void (*release)(struct ArrowArrayStream* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
 #endif  // ARROW_C_STREAM_INTERFACE
 
-// A blocking, pull-style source of device arrays that share one schema and one device type. The
-// consumer serializes its calls.
+// A blocking, pull-based source of device arrays with one schema and one device type. The consumer
+// serializes its calls.
 #ifndef ARROW_C_DEVICE_STREAM_INTERFACE
 #define ARROW_C_DEVICE_STREAM_INTERFACE
 
-// A source of device arrays. The arrays and the schema that it gives are released independently of
-// it and may outlive it.
+// A source of device arrays. The consumer releases its arrays and schemas separately, and they may
+// outlive the stream.
 struct ArrowDeviceArrayStream {
-  // The type of device that can access every array of the stream.
+  // The device type that can access every array in the stream.
   ArrowDeviceType device_type;
-  // Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+  // Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
   int (*get_schema)(struct ArrowDeviceArrayStream* self, struct ArrowSchema* out);
-  // Writes the next device array to out, which the consumer then owns and whose event it waits on.
-  // A released array and result 0 mean the end of the stream.
+  // Writes the next device array to out. The consumer owns it and must wait for its event. Result 0
+  // with a released array marks the end of the stream.
   int (*get_next)(struct ArrowDeviceArrayStream* self, struct ArrowDeviceArray* out);
-  // The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+  // Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
   const char* (*get_last_error)(struct ArrowDeviceArrayStream* self);
-  // Frees the stream, not the arrays that it gave, and sets itself to NULL.
+  // Frees the stream, but not its arrays, and sets release to NULL.
   void (*release)(struct ArrowDeviceArrayStream* self);
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
 #endif  // ARROW_C_DEVICE_STREAM_INTERFACE
 
-// The consumer hands a handler to the producer, which pushes the schema, then tasks, then the end
-// or an error. The consumer asks for tasks with request and stops with cancel.
+// The consumer passes a handler to the producer, which pushes the schema, then tasks, then the end
+// or an error. The consumer requests tasks with request and stops with cancel.
 #ifndef ARROW_C_ASYNC_STREAM_INTERFACE
 #define ARROW_C_ASYNC_STREAM_INTERFACE
 
-// One batch that is available. The consumer extracts it once, on whichever thread it likes; the
-// struct may be copied for that.
+// One available batch. The consumer extracts it once, on any thread. It may copy the struct to
+// extract it later.
 struct ArrowAsyncTask {
-  // Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out the
+  // Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
   // batch is dropped.
   int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out);
-  // For the producer alone; freed by extract_data.
+  // Reserved for the producer. extract_data frees it.
   void* private_data;
 };
 
-// The consumer's side of the controls. It belongs to the producer and stays valid until the
+// The consumer's controls of the stream. The producer owns the object, which is valid until the
 // handler's release has returned.
 struct ArrowAsyncProducer {
-  // The type of device that can access every array of the stream.
+  // The device type that can access every array in the stream.
   ArrowDeviceType device_type;
-  // Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-  // on_error. Does nothing after cancel.
+  // Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+  // through on_error. Does nothing after cancel.
   void (*request)(struct ArrowAsyncProducer* self, int64_t n);
-  // Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
-  // that came before; then release.
+  // Ends the stream early. Requested tasks and an earlier error may still arrive before release.
   void (*cancel)(struct ArrowAsyncProducer* self);
-  // What the producer says about the whole stream, such as the number of rows.
+  // Metadata of the whole stream, such as the number of rows.
   const char* additional_metadata;
-  // For the producer alone.
+  // Reserved for the producer.
   void* private_data;
 };
 
-// What the producer calls. The consumer allocates and fills it and keeps it until release. Never
-// are two of its callbacks called at once.
+// The callbacks for the producer. The consumer allocates the handler, fills it and keeps it until
+// release. The producer makes one call at a time.
 struct ArrowAsyncDeviceStreamHandler {
-  // Hands over the schema of the stream; the handler moves it out or releases it.
+  // Receives the stream schema. The handler moves it out or releases it.
   int (*on_schema)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema* stream_schema);
-  // Tells that a task is available; NULL for the task ends the stream. Task and metadata are valid
-  // during the call only, but a copy of the task may be extracted later.
+  // Receives an available task. A NULL task marks the end of the stream. The task and the metadata
+  // are valid only during the call, but the handler may copy the task and extract it later.
   int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowAsyncTask* task,
                       const char* metadata);
-  // Reports an error of the producer. Message and metadata are valid during the call only.
+  // Receives an error from the producer. The message and the metadata are valid only during the
+  // call.
   void (*on_error)(struct ArrowAsyncDeviceStreamHandler* self, int code, const char* message,
                    const char* metadata);
-  // Frees the handler. The last call on it.
+  // Frees the handler. This is the last call on it.
   void (*release)(struct ArrowAsyncDeviceStreamHandler* self);
-  // The controls of the stream.
+  // The consumer's controls of the stream.
   struct ArrowAsyncProducer* producer;
-  // For the consumer alone.
+  // Reserved for the consumer.
   void* private_data;
 };
 
@@ -1218,21 +1218,21 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
 extern "C" {
 #endif
 
-// The major version that these declarations follow; another one has another layout.
+// The major version of these declarations. A different major version has a different layout.
 #define DLPACK_MAJOR_VERSION 1
-// The minor version that these declarations follow; a later one has more enumerators.
+// The minor version of these declarations. A later minor version has more enumerators.
 #define DLPACK_MINOR_VERSION 3
-// In DLManagedTensorVersioned.flags; the memory is read-only.
+// Bit in DLManagedTensorVersioned.flags; the memory is read-only.
 #define DLPACK_FLAG_BITMASK_READ_ONLY 1UL
-// In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
-// it.
+// Bit in DLManagedTensorVersioned.flags; the memory is a copy for the exclusive use of the
+// consumer.
 #define DLPACK_FLAG_BITMASK_IS_COPIED 2UL
-// In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
-// they are packed.
+// Bit in DLManagedTensorVersioned.flags; each sub-byte element is padded to one byte. Without this
+// flag, elements are packed.
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED 4UL
 
-// The kind of device that the memory is on. The same numbers as ArrowDeviceType, and as open: a
-// value that is unknown today is passed on unchanged.
+// The type of the device that holds the memory. An open set of numbers, the same as
+// ArrowDeviceType. Unknown values are passed on unchanged.
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else
@@ -1272,8 +1272,8 @@ typedef enum {
   kDLTrn = 18,
 } DLDeviceType;
 
-// The family of an element type; DLDataType adds the width and the lanes. An open set: a value that
-// is unknown today is passed on unchanged.
+// The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
+// values are passed on unchanged.
 typedef enum {
   // Signed integer.
   kDLInt = 0,
@@ -1281,115 +1281,116 @@ typedef enum {
   kDLUInt = 1,
   // IEEE 754 floating point.
   kDLFloat = 2,
-  // A handle whose meaning producer and consumer have agreed on; meant for tests.
+  // A handle whose meaning producer and consumer agree on; intended for tests.
   kDLOpaqueHandle = 3,
   // Brain floating point.
   kDLBfloat = 4,
-  // Complex number, the real part first; the width counts both parts.
+  // Complex number, real part first; the width includes both parts.
   kDLComplex = 5,
-  // Boolean of one byte per element.
+  // Boolean, one byte per element.
   kDLBool = 6,
-  // 8-bit floating point, 3 bits of exponent and 4 of mantissa.
+  // 8-bit floating point, 3 exponent bits and 4 mantissa bits.
   kDLFloat8_e3m4 = 7,
-  // 8-bit floating point, 4 bits of exponent and 3 of mantissa.
+  // 8-bit floating point, 4 exponent bits and 3 mantissa bits.
   kDLFloat8_e4m3 = 8,
-  // As float8_e4m3 with a bias of 11, finite, without a negative zero.
+  // Like float8_e4m3 with a bias of 11, finite, without negative zero.
   kDLFloat8_e4m3b11fnuz = 9,
-  // As float8_e4m3, finite.
+  // Like float8_e4m3, finite.
   kDLFloat8_e4m3fn = 10,
-  // As float8_e4m3, finite, without a negative zero.
+  // Like float8_e4m3, finite, without negative zero.
   kDLFloat8_e4m3fnuz = 11,
-  // 8-bit floating point, 5 bits of exponent and 2 of mantissa.
+  // 8-bit floating point, 5 exponent bits and 2 mantissa bits.
   kDLFloat8_e5m2 = 12,
-  // As float8_e5m2, finite, without a negative zero.
+  // Like float8_e5m2, finite, without negative zero.
   kDLFloat8_e5m2fnuz = 13,
-  // 8 bits of exponent only; finite and unsigned, a scale.
+  // 8-bit scale factor with exponent bits only; finite and unsigned.
   kDLFloat8_e8m0fnu = 14,
-  // 6-bit floating point, 2 bits of exponent and 3 of mantissa, finite.
+  // 6-bit floating point, 2 exponent bits and 3 mantissa bits, finite.
   kDLFloat6_e2m3fn = 15,
-  // 6-bit floating point, 3 bits of exponent and 2 of mantissa, finite.
+  // 6-bit floating point, 3 exponent bits and 2 mantissa bits, finite.
   kDLFloat6_e3m2fn = 16,
-  // 4-bit floating point, 2 bits of exponent and 1 of mantissa, finite.
+  // 4-bit floating point, 2 exponent bits and 1 mantissa bit, finite.
   kDLFloat4_e2m1fn = 17,
 } DLDataTypeCode;
 
-// The DLPack version that a struct follows.
+// The DLPack version of a struct.
 typedef struct DLPackVersion {
-  // The layout. A consumer that meets another major version than its own reads nothing behind the
-  // deleter, and calls the deleter.
+  // The layout version. If it differs from the consumer's version, the consumer reads no field
+  // after the deleter and calls the deleter.
   uint32_t major;
-  // The set of enumerators. Another minor version has the same layout.
+  // The version of the set of enumerators. A different minor version has the same layout.
   uint32_t minor;
 } DLPackVersion;
 
-// A device, by type and number.
+// A device, identified by type and number.
 typedef struct DLDevice {
   // The type of the device.
   DLDeviceType device_type;
-  // Which device of this type.
+  // The number of the device among devices of its type.
   int32_t device_id;
 } DLDevice;
 
-// The type of an element, such as code float, 32 bits, 1 lane.
+// An element type, such as code float, 32 bits, 1 lane.
 typedef struct DLDataType {
-  // The family of the type.
+  // The category of the type.
   uint8_t code;
-  // The width of one lane, in bits.
+  // The width of one lane in bits.
   uint8_t bits;
-  // How many values make up one element.
+  // The number of values in one element.
   uint16_t lanes;
 } DLDataType;
 
-// A strided view of memory on one device. It owns nothing.
+// A strided view of memory on one device. It does not own the memory.
 typedef struct DLTensor {
-  // The memory block: an address that the device understands, a cl_mem on OpenCL. The first element
-  // is at byte_offset.
+  // The memory block: an address for the device, or a cl_mem on OpenCL. The first element is at
+  // byte_offset.
   void* data;
-  // The device that the memory is on.
+  // The device of the memory.
   DLDevice device;
   // The number of dimensions; 0 for a scalar.
   int32_t ndim;
-  // The type of an element.
+  // The element type.
   DLDataType dtype;
   // The length of each dimension.
   int64_t* shape;
-  // The distance between neighbors of each dimension, in elements.
+  // The distance between neighboring elements of each dimension, in elements.
   int64_t* strides;
-  // Where the first element is, in bytes from data.
+  // The offset of the first element from data, in bytes.
   uint64_t byte_offset;
 } DLTensor;
 
-// A tensor and the function that gives it back; the form from before version 1.0, without a version
-// and without flags.
+// A tensor and the function that frees it, in the form before version 1.0, without a version and
+// flags.
 typedef struct DLManagedTensor {
-  // The tensor. Valid until the deleter is called.
+  // The tensor; valid until the call of the deleter.
   DLTensor dl_tensor;
-  // The producer's own; opaque to the consumer.
+  // Reserved for the producer; opaque to the consumer.
   void* manager_ctx;
-  // Gives the tensor back, this struct included.
+  // Frees the tensor, including this struct.
   void (*deleter)(struct DLManagedTensor* self);
 } DLManagedTensor;
 
-// A tensor, its version and flags, and the function that gives it back. Every later version keeps
-// the fields before dl_tensor, so that the deleter can always be called.
+// A tensor, its version and flags, and the function that frees it. Every later version keeps the
+// fields before dl_tensor, so a consumer can always call the deleter.
 typedef struct DLManagedTensorVersioned {
-  // The version that the struct follows. Read it first.
+  // The version of the struct. Read it first.
   DLPackVersion version;
-  // The producer's own; opaque to the consumer.
+  // Reserved for the producer; opaque to the consumer.
   void* manager_ctx;
-  // Gives the tensor back, this struct included.
+  // Frees the tensor, including this struct.
   void (*deleter)(struct DLManagedTensorVersioned* self);
-  // What the consumer has to know of the memory.
+  // Properties of the memory.
   uint64_t flags;
-  // The tensor. Valid until the deleter is called.
+  // The tensor; valid until the call of the deleter.
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-// The part of the function table that every version of it begins with.
+// The common beginning of every version of the function table.
 typedef struct DLPackExchangeAPIHeader {
-  // The version of the table. A consumer uses the rest only when it knows the major version.
+  // The version of the table. A consumer uses the other fields only if it supports the major
+  // version.
   DLPackVersion version;
-  // The next table to try for a consumer to whom this version is too new.
+  // An older table for consumers that do not support this version.
   struct DLPackExchangeAPIHeader* prev_api;
 } DLPackExchangeAPIHeader;
 
@@ -1409,20 +1410,23 @@ typedef int (*DLPackDLTensorFromPyObjectNoSync)(void* py_object, DLTensor* out);
 typedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type, int32_t device_id,
                                        void** out_current_stream);
 
-// The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
-// its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+// The functions of a Python framework. The attribute __dlpack_c_exchange_api__ of the framework's
+// tensor type is a capsule named dlpack_exchange_api with this table. The table is valid until the
+// process ends.
 typedef struct DLPackExchangeAPI {
-  // The version, and earlier tables.
+  // The version and older tables.
   DLPackExchangeAPIHeader header;
-  // Allocates a tensor like the prototype, of which type, shape and device are read.
+  // Allocates a tensor with the type, shape and device of the prototype.
   DLPackManagedTensorAllocator managed_tensor_allocator;
-  // Exports a Python tensor; the consumer owns the result. Waits for no stream.
+  // Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
   DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync;
-  // Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+  // Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+  // for a stream.
   DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync;
-  // Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
+  // Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+  // to Python.
   DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync;
-  // Tells the stream on which the framework works now; NULL for the CPU.
+  // Returns the framework's current stream; NULL for the CPU.
   DLPackCurrentWorkStream current_work_stream;
 } DLPackExchangeAPI;
 

@@ -32,21 +32,21 @@
 extern "C" {
 #endif
 
-// The major version that these declarations follow; another one has another layout.
+// The major version of these declarations. A different major version has a different layout.
 #define DLPACK_MAJOR_VERSION 1
-// The minor version that these declarations follow; a later one has more enumerators.
+// The minor version of these declarations. A later minor version has more enumerators.
 #define DLPACK_MINOR_VERSION 3
-// In DLManagedTensorVersioned.flags; the memory is read-only.
+// Bit in DLManagedTensorVersioned.flags; the memory is read-only.
 #define DLPACK_FLAG_BITMASK_READ_ONLY 1UL
-// In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
-// it.
+// Bit in DLManagedTensorVersioned.flags; the memory is a copy for the exclusive use of the
+// consumer.
 #define DLPACK_FLAG_BITMASK_IS_COPIED 2UL
-// In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
-// they are packed.
+// Bit in DLManagedTensorVersioned.flags; each sub-byte element is padded to one byte. Without this
+// flag, elements are packed.
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED 4UL
 
-// The kind of device that the memory is on. The same numbers as ArrowDeviceType, and as open: a
-// value that is unknown today is passed on unchanged.
+// The type of the device that holds the memory. An open set of numbers, the same as
+// ArrowDeviceType. Unknown values are passed on unchanged.
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else
@@ -86,8 +86,8 @@ typedef enum {
   kDLTrn = 18,
 } DLDeviceType;
 
-// The family of an element type; DLDataType adds the width and the lanes. An open set: a value that
-// is unknown today is passed on unchanged.
+// The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
+// values are passed on unchanged.
 typedef enum {
   // Signed integer.
   kDLInt = 0,
@@ -95,115 +95,116 @@ typedef enum {
   kDLUInt = 1,
   // IEEE 754 floating point.
   kDLFloat = 2,
-  // A handle whose meaning producer and consumer have agreed on; meant for tests.
+  // A handle whose meaning producer and consumer agree on; intended for tests.
   kDLOpaqueHandle = 3,
   // Brain floating point.
   kDLBfloat = 4,
-  // Complex number, the real part first; the width counts both parts.
+  // Complex number, real part first; the width includes both parts.
   kDLComplex = 5,
-  // Boolean of one byte per element.
+  // Boolean, one byte per element.
   kDLBool = 6,
-  // 8-bit floating point, 3 bits of exponent and 4 of mantissa.
+  // 8-bit floating point, 3 exponent bits and 4 mantissa bits.
   kDLFloat8_e3m4 = 7,
-  // 8-bit floating point, 4 bits of exponent and 3 of mantissa.
+  // 8-bit floating point, 4 exponent bits and 3 mantissa bits.
   kDLFloat8_e4m3 = 8,
-  // As float8_e4m3 with a bias of 11, finite, without a negative zero.
+  // Like float8_e4m3 with a bias of 11, finite, without negative zero.
   kDLFloat8_e4m3b11fnuz = 9,
-  // As float8_e4m3, finite.
+  // Like float8_e4m3, finite.
   kDLFloat8_e4m3fn = 10,
-  // As float8_e4m3, finite, without a negative zero.
+  // Like float8_e4m3, finite, without negative zero.
   kDLFloat8_e4m3fnuz = 11,
-  // 8-bit floating point, 5 bits of exponent and 2 of mantissa.
+  // 8-bit floating point, 5 exponent bits and 2 mantissa bits.
   kDLFloat8_e5m2 = 12,
-  // As float8_e5m2, finite, without a negative zero.
+  // Like float8_e5m2, finite, without negative zero.
   kDLFloat8_e5m2fnuz = 13,
-  // 8 bits of exponent only; finite and unsigned, a scale.
+  // 8-bit scale factor with exponent bits only; finite and unsigned.
   kDLFloat8_e8m0fnu = 14,
-  // 6-bit floating point, 2 bits of exponent and 3 of mantissa, finite.
+  // 6-bit floating point, 2 exponent bits and 3 mantissa bits, finite.
   kDLFloat6_e2m3fn = 15,
-  // 6-bit floating point, 3 bits of exponent and 2 of mantissa, finite.
+  // 6-bit floating point, 3 exponent bits and 2 mantissa bits, finite.
   kDLFloat6_e3m2fn = 16,
-  // 4-bit floating point, 2 bits of exponent and 1 of mantissa, finite.
+  // 4-bit floating point, 2 exponent bits and 1 mantissa bit, finite.
   kDLFloat4_e2m1fn = 17,
 } DLDataTypeCode;
 
-// The DLPack version that a struct follows.
+// The DLPack version of a struct.
 typedef struct DLPackVersion {
-  // The layout. A consumer that meets another major version than its own reads nothing behind the
-  // deleter, and calls the deleter.
+  // The layout version. If it differs from the consumer's version, the consumer reads no field
+  // after the deleter and calls the deleter.
   uint32_t major;
-  // The set of enumerators. Another minor version has the same layout.
+  // The version of the set of enumerators. A different minor version has the same layout.
   uint32_t minor;
 } DLPackVersion;
 
-// A device, by type and number.
+// A device, identified by type and number.
 typedef struct DLDevice {
   // The type of the device.
   DLDeviceType device_type;
-  // Which device of this type.
+  // The number of the device among devices of its type.
   int32_t device_id;
 } DLDevice;
 
-// The type of an element, such as code float, 32 bits, 1 lane.
+// An element type, such as code float, 32 bits, 1 lane.
 typedef struct DLDataType {
-  // The family of the type.
+  // The category of the type.
   uint8_t code;
-  // The width of one lane, in bits.
+  // The width of one lane in bits.
   uint8_t bits;
-  // How many values make up one element.
+  // The number of values in one element.
   uint16_t lanes;
 } DLDataType;
 
-// A strided view of memory on one device. It owns nothing.
+// A strided view of memory on one device. It does not own the memory.
 typedef struct DLTensor {
-  // The memory block: an address that the device understands, a cl_mem on OpenCL. The first element
-  // is at byte_offset.
+  // The memory block: an address for the device, or a cl_mem on OpenCL. The first element is at
+  // byte_offset.
   void* data;
-  // The device that the memory is on.
+  // The device of the memory.
   DLDevice device;
   // The number of dimensions; 0 for a scalar.
   int32_t ndim;
-  // The type of an element.
+  // The element type.
   DLDataType dtype;
   // The length of each dimension.
   int64_t* shape;
-  // The distance between neighbors of each dimension, in elements.
+  // The distance between neighboring elements of each dimension, in elements.
   int64_t* strides;
-  // Where the first element is, in bytes from data.
+  // The offset of the first element from data, in bytes.
   uint64_t byte_offset;
 } DLTensor;
 
-// A tensor and the function that gives it back; the form from before version 1.0, without a version
-// and without flags.
+// A tensor and the function that frees it, in the form before version 1.0, without a version and
+// flags.
 typedef struct DLManagedTensor {
-  // The tensor. Valid until the deleter is called.
+  // The tensor; valid until the call of the deleter.
   DLTensor dl_tensor;
-  // The producer's own; opaque to the consumer.
+  // Reserved for the producer; opaque to the consumer.
   void* manager_ctx;
-  // Gives the tensor back, this struct included.
+  // Frees the tensor, including this struct.
   void (*deleter)(struct DLManagedTensor* self);
 } DLManagedTensor;
 
-// A tensor, its version and flags, and the function that gives it back. Every later version keeps
-// the fields before dl_tensor, so that the deleter can always be called.
+// A tensor, its version and flags, and the function that frees it. Every later version keeps the
+// fields before dl_tensor, so a consumer can always call the deleter.
 typedef struct DLManagedTensorVersioned {
-  // The version that the struct follows. Read it first.
+  // The version of the struct. Read it first.
   DLPackVersion version;
-  // The producer's own; opaque to the consumer.
+  // Reserved for the producer; opaque to the consumer.
   void* manager_ctx;
-  // Gives the tensor back, this struct included.
+  // Frees the tensor, including this struct.
   void (*deleter)(struct DLManagedTensorVersioned* self);
-  // What the consumer has to know of the memory.
+  // Properties of the memory.
   uint64_t flags;
-  // The tensor. Valid until the deleter is called.
+  // The tensor; valid until the call of the deleter.
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-// The part of the function table that every version of it begins with.
+// The common beginning of every version of the function table.
 typedef struct DLPackExchangeAPIHeader {
-  // The version of the table. A consumer uses the rest only when it knows the major version.
+  // The version of the table. A consumer uses the other fields only if it supports the major
+  // version.
   DLPackVersion version;
-  // The next table to try for a consumer to whom this version is too new.
+  // An older table for consumers that do not support this version.
   struct DLPackExchangeAPIHeader* prev_api;
 } DLPackExchangeAPIHeader;
 
@@ -223,20 +224,23 @@ typedef int (*DLPackDLTensorFromPyObjectNoSync)(void* py_object, DLTensor* out);
 typedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type, int32_t device_id,
                                        void** out_current_stream);
 
-// The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
-// its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+// The functions of a Python framework. The attribute __dlpack_c_exchange_api__ of the framework's
+// tensor type is a capsule named dlpack_exchange_api with this table. The table is valid until the
+// process ends.
 typedef struct DLPackExchangeAPI {
-  // The version, and earlier tables.
+  // The version and older tables.
   DLPackExchangeAPIHeader header;
-  // Allocates a tensor like the prototype, of which type, shape and device are read.
+  // Allocates a tensor with the type, shape and device of the prototype.
   DLPackManagedTensorAllocator managed_tensor_allocator;
-  // Exports a Python tensor; the consumer owns the result. Waits for no stream.
+  // Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
   DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync;
-  // Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+  // Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+  // for a stream.
   DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync;
-  // Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
+  // Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+  // to Python.
   DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync;
-  // Tells the stream on which the framework works now; NULL for the CPU.
+  // Returns the framework's current stream; NULL for the CPU.
   DLPackCurrentWorkStream current_work_stream;
 } DLPackExchangeAPI;
 

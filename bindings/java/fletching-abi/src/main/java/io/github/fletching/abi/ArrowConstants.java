@@ -5,64 +5,64 @@ package io.github.fletching.abi;
 
 /** The macros of the Arrow C interfaces: schema flags, statistics keys and device types. */
 public final class ArrowConstants {
-  /** The order of the dictionary's values has a meaning. Only for dictionary-encoded types. */
+  /** The order of the dictionary values is meaningful. Only for dictionary-encoded types. */
   public static final long ARROW_FLAG_DICTIONARY_ORDERED = 1;
 
-  /** The field may hold nulls, whether or not an array of it does. */
+  /** The field may contain nulls, even if no array of the field does. */
   public static final long ARROW_FLAG_NULLABLE = 2;
 
-  /** The keys of each map value are sorted. Only for map types. */
+  /** The keys within each map value are sorted. Only for map types. */
   public static final long ARROW_FLAG_MAP_KEYS_SORTED = 4;
 
-  /** Statistics key, average size of a value in bytes, exact. */
+  /** Statistics key for the average size of a value in bytes, exact. */
   public static final String ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT =
       "ARROW:average_byte_width:exact";
 
-  /** Statistics key, average size of a value in bytes, approximate. */
+  /** Statistics key for the average size of a value in bytes, approximate. */
   public static final String ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE =
       "ARROW:average_byte_width:approximate";
 
-  /** Statistics key, number of distinct values, exact. */
+  /** Statistics key for the number of distinct values, exact. */
   public static final String ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT =
       "ARROW:distinct_count:exact";
 
-  /** Statistics key, number of distinct values, approximate. */
+  /** Statistics key for the number of distinct values, approximate. */
   public static final String ARROW_STATISTICS_KEY_DISTINCT_COUNT_APPROXIMATE =
       "ARROW:distinct_count:approximate";
 
-  /** Statistics key, size of the largest value in bytes, exact. */
+  /** Statistics key for the size of the largest value in bytes, exact. */
   public static final String ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_EXACT =
       "ARROW:max_byte_width:exact";
 
-  /** Statistics key, size of the largest value in bytes, approximate. */
+  /** Statistics key for the size of the largest value in bytes, approximate. */
   public static final String ARROW_STATISTICS_KEY_MAX_BYTE_WIDTH_APPROXIMATE =
       "ARROW:max_byte_width:approximate";
 
-  /** Statistics key, greatest value, exact. */
+  /** Statistics key for the maximum value, exact. */
   public static final String ARROW_STATISTICS_KEY_MAX_VALUE_EXACT = "ARROW:max_value:exact";
 
-  /** Statistics key, greatest value, approximate. */
+  /** Statistics key for the maximum value, approximate. */
   public static final String ARROW_STATISTICS_KEY_MAX_VALUE_APPROXIMATE =
       "ARROW:max_value:approximate";
 
-  /** Statistics key, least value, exact. */
+  /** Statistics key for the minimum value, exact. */
   public static final String ARROW_STATISTICS_KEY_MIN_VALUE_EXACT = "ARROW:min_value:exact";
 
-  /** Statistics key, least value, approximate. */
+  /** Statistics key for the minimum value, approximate. */
   public static final String ARROW_STATISTICS_KEY_MIN_VALUE_APPROXIMATE =
       "ARROW:min_value:approximate";
 
-  /** Statistics key, number of nulls, exact. */
+  /** Statistics key for the number of nulls, exact. */
   public static final String ARROW_STATISTICS_KEY_NULL_COUNT_EXACT = "ARROW:null_count:exact";
 
-  /** Statistics key, number of nulls, approximate. */
+  /** Statistics key for the number of nulls, approximate. */
   public static final String ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE =
       "ARROW:null_count:approximate";
 
-  /** Statistics key, number of rows, exact. */
+  /** Statistics key for the number of rows, exact. */
   public static final String ARROW_STATISTICS_KEY_ROW_COUNT_EXACT = "ARROW:row_count:exact";
 
-  /** Statistics key, number of rows, approximate. */
+  /** Statistics key for the number of rows, approximate. */
   public static final String ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE =
       "ARROW:row_count:approximate";
 

@@ -23,60 +23,60 @@ public final class DataTypeCode {
   /** IEEE 754 floating point. */
   public static final DataTypeCode FLOAT = new DataTypeCode(2, "float", "kDLFloat");
 
-  /** A handle whose meaning producer and consumer have agreed on; meant for tests. */
+  /** A handle whose meaning producer and consumer agree on; intended for tests. */
   public static final DataTypeCode OPAQUE_HANDLE =
       new DataTypeCode(3, "opaque_handle", "kDLOpaqueHandle");
 
   /** Brain floating point. */
   public static final DataTypeCode BFLOAT = new DataTypeCode(4, "bfloat", "kDLBfloat");
 
-  /** Complex number, the real part first; the width counts both parts. */
+  /** Complex number, real part first; the width includes both parts. */
   public static final DataTypeCode COMPLEX = new DataTypeCode(5, "complex", "kDLComplex");
 
-  /** Boolean of one byte per element. */
+  /** Boolean, one byte per element. */
   public static final DataTypeCode BOOL = new DataTypeCode(6, "bool", "kDLBool");
 
-  /** 8-bit floating point, 3 bits of exponent and 4 of mantissa. */
+  /** 8-bit floating point, 3 exponent bits and 4 mantissa bits. */
   public static final DataTypeCode FLOAT8_E3M4 =
       new DataTypeCode(7, "float8_e3m4", "kDLFloat8_e3m4");
 
-  /** 8-bit floating point, 4 bits of exponent and 3 of mantissa. */
+  /** 8-bit floating point, 4 exponent bits and 3 mantissa bits. */
   public static final DataTypeCode FLOAT8_E4M3 =
       new DataTypeCode(8, "float8_e4m3", "kDLFloat8_e4m3");
 
-  /** As float8_e4m3 with a bias of 11, finite, without a negative zero. */
+  /** Like float8_e4m3 with a bias of 11, finite, without negative zero. */
   public static final DataTypeCode FLOAT8_E4M3B11FNUZ =
       new DataTypeCode(9, "float8_e4m3b11fnuz", "kDLFloat8_e4m3b11fnuz");
 
-  /** As float8_e4m3, finite. */
+  /** Like float8_e4m3, finite. */
   public static final DataTypeCode FLOAT8_E4M3FN =
       new DataTypeCode(10, "float8_e4m3fn", "kDLFloat8_e4m3fn");
 
-  /** As float8_e4m3, finite, without a negative zero. */
+  /** Like float8_e4m3, finite, without negative zero. */
   public static final DataTypeCode FLOAT8_E4M3FNUZ =
       new DataTypeCode(11, "float8_e4m3fnuz", "kDLFloat8_e4m3fnuz");
 
-  /** 8-bit floating point, 5 bits of exponent and 2 of mantissa. */
+  /** 8-bit floating point, 5 exponent bits and 2 mantissa bits. */
   public static final DataTypeCode FLOAT8_E5M2 =
       new DataTypeCode(12, "float8_e5m2", "kDLFloat8_e5m2");
 
-  /** As float8_e5m2, finite, without a negative zero. */
+  /** Like float8_e5m2, finite, without negative zero. */
   public static final DataTypeCode FLOAT8_E5M2FNUZ =
       new DataTypeCode(13, "float8_e5m2fnuz", "kDLFloat8_e5m2fnuz");
 
-  /** 8 bits of exponent only; finite and unsigned, a scale. */
+  /** 8-bit scale factor with exponent bits only; finite and unsigned. */
   public static final DataTypeCode FLOAT8_E8M0FNU =
       new DataTypeCode(14, "float8_e8m0fnu", "kDLFloat8_e8m0fnu");
 
-  /** 6-bit floating point, 2 bits of exponent and 3 of mantissa, finite. */
+  /** 6-bit floating point, 2 exponent bits and 3 mantissa bits, finite. */
   public static final DataTypeCode FLOAT6_E2M3FN =
       new DataTypeCode(15, "float6_e2m3fn", "kDLFloat6_e2m3fn");
 
-  /** 6-bit floating point, 3 bits of exponent and 2 of mantissa, finite. */
+  /** 6-bit floating point, 3 exponent bits and 2 mantissa bits, finite. */
   public static final DataTypeCode FLOAT6_E3M2FN =
       new DataTypeCode(16, "float6_e3m2fn", "kDLFloat6_e3m2fn");
 
-  /** 4-bit floating point, 2 bits of exponent and 1 of mantissa, finite. */
+  /** 4-bit floating point, 2 exponent bits and 1 mantissa bit, finite. */
   public static final DataTypeCode FLOAT4_E2M1FN =
       new DataTypeCode(17, "float4_e2m1fn", "kDLFloat4_e2m1fn");
 

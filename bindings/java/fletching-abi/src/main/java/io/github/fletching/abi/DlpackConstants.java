@@ -5,24 +5,24 @@ package io.github.fletching.abi;
 
 /** The macros of DLPack: versions and flags. */
 public final class DlpackConstants {
-  /** The major version that these declarations follow; another one has another layout. */
+  /** The major version of these declarations. A different major version has a different layout. */
   public static final long DLPACK_MAJOR_VERSION = 1;
 
-  /** The minor version that these declarations follow; a later one has more enumerators. */
+  /** The minor version of these declarations. A later minor version has more enumerators. */
   public static final long DLPACK_MINOR_VERSION = 3;
 
-  /** In DLManagedTensorVersioned.flags; the memory is read-only. */
+  /** Bit in DLManagedTensorVersioned.flags; the memory is read-only. */
   public static final long DLPACK_FLAG_BITMASK_READ_ONLY = 1;
 
   /**
-   * In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
-   * it.
+   * Bit in DLManagedTensorVersioned.flags; the memory is a copy for the exclusive use of the
+   * consumer.
    */
   public static final long DLPACK_FLAG_BITMASK_IS_COPIED = 2;
 
   /**
-   * In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
-   * they are packed.
+   * Bit in DLManagedTensorVersioned.flags; each sub-byte element is padded to one byte. Without
+   * this flag, elements are packed.
    */
   public static final long DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED = 4;
 

@@ -14,7 +14,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The data of an array or of a record batch: lengths, buffers and children. Read it with the
+ * The data of an array or a record batch: lengths, buffers and children. Read it with the
  * ArrowSchema that came with it.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
@@ -100,7 +100,7 @@ public final class ArrowArray {
   }
 
   /**
-   * The number of values, from offset on.
+   * The number of values, starting at offset.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
    *
@@ -124,7 +124,7 @@ public final class ArrowArray {
   /**
    * The number of nulls among the values.
    *
-   * <p>Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
+   * <p>Mandatory, set by the producer. Valid: 0 or greater, or -1 if not computed.
    *
    * @param struct the struct, with its size
    * @return the number
@@ -144,7 +144,7 @@ public final class ArrowArray {
   }
 
   /**
-   * The number of values in the buffers before the first value of the array.
+   * The number of values in the buffers before the array's first value.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
    *
@@ -168,8 +168,8 @@ public final class ArrowArray {
   /**
    * The number of buffers.
    *
-   * <p>Mandatory, set by the producer. Valid: the number of buffers that the type has in the
-   * columnar format.
+   * <p>Mandatory, set by the producer. Valid: the number of buffers that the columnar format
+   * defines for the type.
    *
    * @param struct the struct, with its size
    * @return the number
@@ -211,11 +211,11 @@ public final class ArrowArray {
   }
 
   /**
-   * The addresses of the buffers. The list itself is always in CPU memory; inside an
-   * ArrowDeviceArray the buffers are on the device.
+   * The addresses of the buffers. The array of pointers is always in CPU memory. Inside an
+   * ArrowDeviceArray, the buffers are on the device.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
-   * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
+   * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer if null_count is
    * 0.
    *
    * @param struct the struct, with its size
@@ -239,7 +239,7 @@ public final class ArrowArray {
    * The data of the children.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
-   * NULL only when n_children is 0.
+   * NULL only if n_children is 0.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -259,10 +259,10 @@ public final class ArrowArray {
   }
 
   /**
-   * The dictionary's values.
+   * The dictionary values.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
-   * dictionary-encoded array, else NULL.
+   * dictionary-encoded array, otherwise NULL.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -282,7 +282,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+   * Frees the buffers and everything else that the struct points to, and sets release to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
    *
@@ -304,10 +304,10 @@ public final class ArrowArray {
   }
 
   /**
-   * For the producer alone.
+   * Reserved for the producer.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -416,11 +416,11 @@ public final class ArrowArray {
   }
 
   /**
-   * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+   * Frees the buffers and everything else that the struct points to, and sets release to NULL.
    *
-   * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
-   * that was moved to. Inside: the producer releases the children that were not moved out; it calls
-   * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+   * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the
+   * struct that it was moved to. Inside: releases the children that were not moved out; calls no
+   * consumer code. May be NULL: no argument. Returns: void; release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

@@ -14,8 +14,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * A source of arrays in CPU memory. The arrays and the schema that it gives are released
- * independently of it and may outlive it.
+ * A source of arrays in CPU memory. The consumer releases its arrays and schemas separately, and
+ * they may outlive the stream.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
  * definition.
@@ -90,7 +90,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the schema of all arrays to out, which the consumer then owns.
+   * Writes the schema of all arrays to out. The consumer owns it.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -113,8 +113,8 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the next array to out, which the consumer then owns. A released array and result 0 mean
-   * the end of the stream.
+   * Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+   * end of the stream.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -136,7 +136,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+   * Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -159,7 +159,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Frees the stream, not the arrays that it gave, and sets itself to NULL.
+   * Frees the stream, but not its arrays, and sets release to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released stream.
    *
@@ -181,10 +181,10 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * For the producer alone.
+   * Reserved for the producer.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -210,7 +210,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      */
     int getSchema(MemorySegment self, MemorySegment out);
 
@@ -219,8 +219,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      */
     int getNext(MemorySegment self, MemorySegment out);
 
@@ -228,7 +227,7 @@ public final class ArrowArrayStream {
      * Called as {@link GetLastError}.
      *
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      */
     MemorySegment getLastError(MemorySegment self);
 
@@ -286,11 +285,11 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the schema of all arrays to out, which the consumer then owns.
+   * Writes the schema of all arrays to out. The consumer owns it.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: any number, before or
-   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. May be
-   * NULL: no argument. Returns: 0, or an errno value with nothing written that needs a release.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: any number of times, before
+   * or between arrays, not after release. Inside: may block; calls no consumer code. May be NULL:
+   * no argument. Returns: 0, or an errno value without output to release.
    */
   @FunctionalInterface
   public interface GetSchema {
@@ -302,7 +301,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      */
     int callback(MemorySegment self, MemorySegment out);
 
@@ -325,7 +324,7 @@ public final class ArrowArrayStream {
      * @param function the address of the function
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
@@ -339,13 +338,12 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the next array to out, which the consumer then owns. A released array and result 0 mean
-   * the end of the stream.
+   * Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+   * end of the stream.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-   * not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-   * argument. Returns: 0 for an array or the end, or an errno value with nothing written that needs
-   * a release.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or
+   * an error, not after release. Inside: may block; calls no consumer code. May be NULL: no
+   * argument. Returns: 0 for an array or the end, or an errno value without output to release.
    */
   @FunctionalInterface
   public interface GetNext {
@@ -357,8 +355,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      */
     int callback(MemorySegment self, MemorySegment out);
 
@@ -381,8 +378,7 @@ public final class ArrowArrayStream {
      * @param function the address of the function
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
@@ -396,11 +392,11 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+   * Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-   * returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns:
-   * a text that lives until the next call on the stream, or NULL.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: only directly after a call
+   * that returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a
+   * message that is valid until the next call on the stream, or NULL.
    */
   @FunctionalInterface
   public interface GetLastError {
@@ -411,7 +407,7 @@ public final class ArrowArrayStream {
      * What C calls. Pointers have no size: use {@code at} of their struct.
      *
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      */
     MemorySegment callback(MemorySegment self);
 
@@ -433,7 +429,7 @@ public final class ArrowArrayStream {
      *
      * @param function the address of the function
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      * @throws IllegalStateException when the function is NULL
      */
     static MemorySegment invoke(MemorySegment function, MemorySegment self) {
@@ -459,10 +455,10 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Frees the stream, not the arrays that it gave, and sets itself to NULL.
+   * Frees the stream, but not its arrays, and sets release to NULL.
    *
-   * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-   * consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+   * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code.
+   * May be NULL: no argument. Returns: void; release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

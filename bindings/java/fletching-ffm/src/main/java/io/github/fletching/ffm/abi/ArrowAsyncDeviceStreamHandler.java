@@ -14,8 +14,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * What the producer calls. The consumer allocates and fills it and keeps it until release. Never
- * are two of its callbacks called at once.
+ * The callbacks for the producer. The consumer allocates the handler, fills it and keeps it until
+ * release. The producer makes one call at a time.
  *
  * <p>Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
  * ArrowAsyncDeviceStreamHandler structure.
@@ -66,7 +66,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Hands over the schema of the stream; the handler moves it out or releases it.
+   * Receives the stream schema. The handler moves it out or releases it.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
    *
@@ -88,8 +88,8 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Tells that a task is available; NULL for the task ends the stream. Task and metadata are valid
-   * during the call only, but a copy of the task may be extracted later.
+   * Receives an available task. A NULL task marks the end of the stream. The task and the metadata
+   * are valid only during the call, but the handler may copy the task and extract it later.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
    *
@@ -112,7 +112,8 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Reports an error of the producer. Message and metadata are valid during the call only.
+   * Receives an error from the producer. The message and the metadata are valid only during the
+   * call.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
    *
@@ -134,7 +135,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Frees the handler. The last call on it.
+   * Frees the handler. This is the last call on it.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL before release.
    *
@@ -156,10 +157,10 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * The controls of the stream.
+   * The consumer's controls of the stream.
    *
-   * <p>Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is
-   * called; not valid before that.
+   * <p>Mandatory, set by the producer, owned by the producer. Valid: set before the call of
+   * on_schema; not valid earlier.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -179,10 +180,10 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * For the consumer alone.
+   * Reserved for the consumer.
    *
-   * <p>Optional, set by the consumer, owned by the consumer. Valid: anything; producers do not look
-   * at it.
+   * <p>Optional, set by the consumer, owned by the consumer. Valid: any; producers do not access
+   * it.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -289,11 +290,12 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Hands over the schema of the stream; the handler moves it out or releases it.
+   * Receives the stream schema. The handler moves it out or releases it.
    *
-   * <p>Called by the producer. Thread: any, one handler call at a time. Times: once and first,
-   * unless on_error comes before it. Inside: the handler may call request and cancel. May be NULL:
-   * no argument. Returns: 0, or an errno value, after which the producer calls only release.
+   * <p>Called by the producer. Thread: any, one handler call at a time. Times: once and before all
+   * other calls, unless on_error comes first. Inside: the handler may call request and cancel. May
+   * be NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
+   * release.
    */
   @FunctionalInterface
   public interface OnSchema {
@@ -346,11 +348,11 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Tells that a task is available; NULL for the task ends the stream. Task and metadata are valid
-   * during the call only, but a copy of the task may be extracted later.
+   * Receives an available task. A NULL task marks the end of the stream. The task and the metadata
+   * are valid only during the call, but the handler may copy the task and extract it later.
    *
    * <p>Called by the producer. Thread: any, one handler call at a time. Times: at most as often as
-   * request allowed, and once more for the end. Inside: the handler may call request, cancel and
+   * requested, and once more for the end. Inside: the handler may call request, cancel and
    * extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
    * producer calls only release.
    */
@@ -410,11 +412,12 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Reports an error of the producer. Message and metadata are valid during the call only.
+   * Receives an error from the producer. The message and the metadata are valid only during the
+   * call.
    *
    * <p>Called by the producer. Thread: any, one handler call at a time. Times: at most once, with
    * or without a request before it; only release follows. Inside: the handler calls no method of
-   * the producer. May be NULL: message, metadata. Returns: nothing.
+   * the producer. May be NULL: message, metadata. Returns: void.
    */
   @FunctionalInterface
   public interface OnError {
@@ -474,11 +477,10 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Frees the handler. The last call on it.
+   * Frees the handler. This is the last call on it.
    *
    * <p>Called by the producer. Thread: any, one handler call at a time. Times: exactly once.
-   * Inside: the handler calls no method of the producer. May be NULL: no argument. Returns:
-   * nothing.
+   * Inside: the handler calls no method of the producer. May be NULL: no argument. Returns: void.
    */
   @FunctionalInterface
   public interface Release {

@@ -14,8 +14,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * One batch that is available. The consumer extracts it once, on whichever thread it likes; the
- * struct may be copied for that.
+ * One available batch. The consumer extracts it once, on any thread. It may copy the struct to
+ * extract it later.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowAsyncTask structure.
@@ -46,7 +46,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out the
+   * Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
    * batch is dropped.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
@@ -70,10 +70,10 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * For the producer alone; freed by extract_data.
+   * Reserved for the producer. extract_data frees it.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -137,12 +137,12 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out the
+   * Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
    * batch is dropped.
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
-   * block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
-   * which the producer calls on_error.
+   * block; calls no handler callback. May be NULL: out. Returns: 0, or an errno value, after which
+   * the producer calls on_error.
    */
   @FunctionalInterface
   public interface ExtractData {

@@ -14,8 +14,8 @@ import java.lang.foreign.StructLayout;
 import java.util.Objects;
 
 /**
- * An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
- * released through its embedded array.
+ * An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
+ * it through the embedded array.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowDeviceArray structure.
@@ -90,8 +90,8 @@ public final class ArrowDeviceArray {
   /**
    * The array. Its release callback also frees the event.
    *
-   * <p>Mandatory, set by the producer, owned by the producer. Valid: a released array (release is
-   * NULL) marks the whole struct as released.
+   * <p>Mandatory, set by the producer, owned by the producer. Valid: any ArrowArray; if its release
+   * is NULL, the whole struct is released.
    *
    * @param struct the struct, with its size
    * @return the part of the struct
@@ -101,10 +101,10 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Which device of this type.
+   * The number of the device among devices of its type.
    *
-   * <p>Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention where
-   * the device type has none (CPU).
+   * <p>Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention for a
+   * device type without numbers (CPU).
    *
    * @param struct the struct, with its size
    * @return the number
@@ -127,7 +127,7 @@ public final class ArrowDeviceArray {
    * The type of the device that can access the buffers.
    *
    * <p>Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known
-   * ones.
+   * values.
    *
    * @param struct the struct, with its size
    * @return the number
@@ -147,11 +147,11 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * NULL when the data may be read at once. Otherwise the consumer must wait on this event before
-   * it reads the buffers. It lives until the array is released.
+   * NULL if the data can be read immediately. Otherwise the consumer must wait for this event
+   * before it reads the buffers. The event is valid until the array is released.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or what the event table
-   * of the device type says; always NULL where the table says none.
+   * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or an event of the type
+   * that the event table lists for the device type; always NULL for a type without events.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -171,7 +171,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Room for later versions. The producer sets every byte to zero.
+   * Reserved for later versions. The producer sets every byte to zero.
    *
    * <p>Mandatory, set by the producer. Valid: all zero.
    *

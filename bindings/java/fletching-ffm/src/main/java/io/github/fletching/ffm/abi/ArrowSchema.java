@@ -14,8 +14,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The type of an array or the schema of a record batch. Strings and children belong to the producer
- * and live until release.
+ * The type of an array or the schema of a record batch. The producer owns its strings and children,
+ * which are valid until release.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The
  * ArrowSchema structure.
@@ -121,7 +121,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * The name of the field; NULL and the empty string mean the same.
+   * The field name. NULL and the empty string are equivalent.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NUL-terminated UTF-8, or NULL.
    *
@@ -143,8 +143,8 @@ public final class ArrowSchema {
   }
 
   /**
-   * Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
-   * bytes). Not NUL-terminated.
+   * Key-value pairs in a binary encoding: numbers and lengths as native-endian int32, each length
+   * followed by its bytes. Not NUL-terminated.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block, or
    * NULL.
@@ -167,9 +167,9 @@ public final class ArrowSchema {
   }
 
   /**
-   * Properties of the field, as ARROW_FLAG bits.
+   * The field's properties as ARROW_FLAG bits.
    *
-   * <p>Optional, set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
+   * <p>Optional, set by the producer. Valid: bitwise OR of ARROW_FLAG_DICTIONARY_ORDERED,
    * ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
    *
    * @param struct the struct, with its size
@@ -215,7 +215,7 @@ public final class ArrowSchema {
    * The types of the children.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
-   * NULL only when n_children is 0.
+   * NULL only if n_children is 0.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -235,10 +235,10 @@ public final class ArrowSchema {
   }
 
   /**
-   * The type of the dictionary's values.
+   * The type of the dictionary values.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
-   * dictionary-encoded type, else NULL.
+   * dictionary-encoded type, otherwise NULL.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -258,7 +258,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Frees everything that the struct points to, children included, and sets itself to NULL.
+   * Frees everything that the struct points to, including children, and sets release to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
    *
@@ -280,10 +280,10 @@ public final class ArrowSchema {
   }
 
   /**
-   * For the producer alone.
+   * Reserved for the producer.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -384,11 +384,11 @@ public final class ArrowSchema {
   }
 
   /**
-   * Frees everything that the struct points to, children included, and sets itself to NULL.
+   * Frees everything that the struct points to, including children, and sets release to NULL.
    *
-   * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
-   * that was moved to. Inside: the producer releases the children that were not moved out; it calls
-   * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+   * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the
+   * struct that it was moved to. Inside: releases the children that were not moved out; calls no
+   * consumer code. May be NULL: no argument. Returns: void; release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

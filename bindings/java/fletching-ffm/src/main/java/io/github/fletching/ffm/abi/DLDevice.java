@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 
 /**
- * A device, by type and number.
+ * A device, identified by type and number.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
  */
@@ -40,7 +40,7 @@ public final class DLDevice {
   /**
    * The type of the device.
    *
-   * <p>Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+   * <p>Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known values.
    *
    * @param struct the struct, with its size
    * @return the number
@@ -60,10 +60,10 @@ public final class DLDevice {
   }
 
   /**
-   * Which device of this type.
+   * The number of the device among devices of its type.
    *
-   * <p>Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the
-   * host, pinned memory included, and for managed memory.
+   * <p>Mandatory, set by the producer. Valid: the runtime's device number; 0 for host memory,
+   * including pinned memory, and for managed memory.
    *
    * @param struct the struct, with its size
    * @return the number

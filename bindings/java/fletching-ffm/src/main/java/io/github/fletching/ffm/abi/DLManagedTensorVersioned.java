@@ -13,8 +13,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * A tensor, its version and flags, and the function that gives it back. Every later version keeps
- * the fields before dl_tensor, so that the deleter can always be called.
+ * A tensor, its version and flags, and the function that frees it. Every later version keeps the
+ * fields before dl_tensor, so a consumer can always call the deleter.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h:
  * DLManagedTensorVersioned.
@@ -63,7 +63,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * The version that the struct follows. Read it first.
+   * The version of the struct. Read it first.
    *
    * <p>Mandatory, set by the producer. Valid: see DLPackVersion.
    *
@@ -75,7 +75,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * The producer's own; opaque to the consumer.
+   * Reserved for the producer; opaque to the consumer.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: any.
    *
@@ -97,10 +97,10 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Gives the tensor back, this struct included.
+   * Frees the tensor, including this struct.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
-   * is nothing to give back.
+   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
+   * tensor needs no cleanup.
    *
    * @param struct the struct, with its size
    * @return the function, for {@link Deleter#invoke}; {@code MemorySegment.NULL} for NULL
@@ -120,10 +120,10 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * What the consumer has to know of the memory.
+   * Properties of the memory.
    *
-   * <p>Mandatory, set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined by a
-   * bitwise or.
+   * <p>Mandatory, set by the producer. Valid: 0, or a bitwise OR of the DLPACK_FLAG_BITMASK
+   * constants.
    *
    * @param struct the struct, with its size
    * @return the number, unsigned: see {@link Long#toUnsignedString(long)}
@@ -143,7 +143,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * The tensor. Valid until the deleter is called.
+   * The tensor; valid until the call of the deleter.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
    *
@@ -195,10 +195,10 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Gives the tensor back, this struct included.
+   * Frees the tensor, including this struct.
    *
-   * <p>Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-   * for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+   * <p>Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and
+   * the struct. May be NULL: no argument. Returns: void.
    */
   @FunctionalInterface
   public interface Deleter {

@@ -13,8 +13,9 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
- * its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+ * The functions of a Python framework. The attribute __dlpack_c_exchange_api__ of the framework's
+ * tensor type is a capsule named dlpack_exchange_api with this table. The table is valid until the
+ * process ends.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
  */
@@ -56,7 +57,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * The version, and earlier tables.
+   * The version and older tables.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
    *
@@ -68,7 +69,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Allocates a tensor like the prototype, of which type, shape and device are read.
+   * Allocates a tensor with the type, shape and device of the prototype.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -92,7 +93,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Exports a Python tensor; the consumer owns the result. Waits for no stream.
+   * Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -116,7 +117,8 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+   * Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+   * for a stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -140,9 +142,10 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
+   * Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+   * to Python.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
+   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
    * framework has none.
    *
    * @param struct the struct, with its size
@@ -165,7 +168,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Tells the stream on which the framework works now; NULL for the CPU.
+   * Returns the framework's current stream; NULL for the CPU.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -188,11 +191,11 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Allocates a tensor like the prototype, of which type, shape and device are read.
+   * Allocates a tensor with the type, shape and device of the prototype.
    *
-   * <p>Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
-   * set_error is called when, and only when, the result is not 0. May be NULL: error_ctx. Returns:
-   * 0, or -1 after set_error was called.
+   * <p>Called by the consumer. Thread: any; set_error may acquire the GIL. Times: any number of
+   * times. Inside: calls set_error if and only if the result is not 0. May be NULL: error_ctx.
+   * Returns: 0, or -1 after a call of set_error.
    */
   @FunctionalInterface
   public interface ManagedTensorAllocator {
@@ -208,7 +211,7 @@ public final class DLPackExchangeAPI {
      * @param errorCtx the first argument of {@code setError}; {@code MemorySegment.NULL} for NULL,
      *     which is allowed
      * @param setError the function that reports an error: its context, kind and text
-     * @return 0, or -1 after set_error was called
+     * @return 0, or -1 after a call of set_error
      */
     int callback(
         MemorySegment prototype, MemorySegment out, MemorySegment errorCtx, MemorySegment setError);
@@ -248,7 +251,7 @@ public final class DLPackExchangeAPI {
      * @param errorCtx the first argument of {@code setError}; {@code MemorySegment.NULL} for NULL,
      *     which is allowed
      * @param setError the function that reports an error: its context, kind and text
-     * @return 0, or -1 after set_error was called
+     * @return 0, or -1 after a call of set_error
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(
@@ -269,11 +272,11 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Exports a Python tensor; the consumer owns the result. Waits for no stream.
+   * Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
-   * Returns: 0, or -1 with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * may raise a Python exception, such as BufferError for data that DLPack cannot describe. May be
+   * NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
   @FunctionalInterface
   public interface ManagedTensorFromPyObjectNoSync {
@@ -327,10 +330,12 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+   * Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+   * for a stream.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+   * exception set.
    */
   @FunctionalInterface
   public interface ManagedTensorToPyObjectNoSync {
@@ -384,11 +389,12 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
+   * Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+   * to Python.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-   * nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
-   * with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * makes no allocation; the framework still owns shape and strides. May be NULL: no argument.
+   * Returns: 0, or -1 with a Python exception set.
    */
   @FunctionalInterface
   public interface DltensorFromPyObjectNoSync {
@@ -441,10 +447,11 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Tells the stream on which the framework works now; NULL for the CPU.
+   * Returns the framework's current stream; NULL for the CPU.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+   * exception set.
    */
   @FunctionalInterface
   public interface CurrentWorkStream {

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 
 /**
- * The part of the function table that every version of it begins with.
+ * The common beginning of every version of the function table.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h:
  * DLPackExchangeAPIHeader.
@@ -41,7 +41,8 @@ public final class DLPackExchangeAPIHeader {
   }
 
   /**
-   * The version of the table. A consumer uses the rest only when it knows the major version.
+   * The version of the table. A consumer uses the other fields only if it supports the major
+   * version.
    *
    * <p>Mandatory, set by the producer. Valid: see DLPackVersion.
    *
@@ -53,7 +54,7 @@ public final class DLPackExchangeAPIHeader {
   }
 
   /**
-   * The next table to try for a consumer to whom this version is too new.
+   * An older table for consumers that do not support this version.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an
    * earlier version.

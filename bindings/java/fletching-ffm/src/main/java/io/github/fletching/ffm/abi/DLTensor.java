@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 
 /**
- * A strided view of memory on one device. It owns nothing.
+ * A strided view of memory on one device. It does not own the memory.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
  */
@@ -53,11 +53,11 @@ public final class DLTensor {
   }
 
   /**
-   * The memory block: an address that the device understands, a cl_mem on OpenCL. The first element
-   * is at byte_offset.
+   * The memory block: an address for the device, or a cl_mem on OpenCL. The first element is at
+   * byte_offset.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
-   * elements; aligned to 256 bytes by the text, less in practice.
+   * <p>Optional, set by the producer, owned by the producer. Valid: NULL for a tensor without
+   * elements; a multiple of 256 according to the text, often less aligned in practice.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -77,7 +77,7 @@ public final class DLTensor {
   }
 
   /**
-   * The device that the memory is on.
+   * The device of the memory.
    *
    * <p>Mandatory, set by the producer. Valid: the device that can access data.
    *
@@ -111,7 +111,7 @@ public final class DLTensor {
   }
 
   /**
-   * The type of an element.
+   * The element type.
    *
    * <p>Mandatory, set by the producer. Valid: see DLDataType.
    *
@@ -125,8 +125,8 @@ public final class DLTensor {
   /**
    * The length of each dimension.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may
-   * be NULL when ndim is 0.
+   * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers, each 0 or more;
+   * may be NULL if ndim is 0.
    *
    * @param struct the struct, with its size
    * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
@@ -146,9 +146,9 @@ public final class DLTensor {
   }
 
   /**
-   * The distance between neighbors of each dimension, in elements.
+   * The distance between neighboring elements of each dimension, in elements.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when
+   * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL if
    * ndim is 0, and before version 1.2 also for row-major order.
    *
    * @param struct the struct, with its size
@@ -169,7 +169,7 @@ public final class DLTensor {
   }
 
   /**
-   * Where the first element is, in bytes from data.
+   * The offset of the first element from data, in bytes.
    *
    * <p>Mandatory, set by the producer. Valid: any.
    *

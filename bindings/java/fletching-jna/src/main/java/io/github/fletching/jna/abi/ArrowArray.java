@@ -9,7 +9,7 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Checks;
 
 /**
- * The data of an array or of a record batch: lengths, buffers and children. Read it with the
+ * The data of an array or a record batch: lengths, buffers and children. Read it with the
  * ArrowSchema that came with it.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
@@ -80,7 +80,7 @@ public final class ArrowArray {
   }
 
   /**
-   * The number of values, from offset on.
+   * The number of values, starting at offset.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
    *
@@ -104,7 +104,7 @@ public final class ArrowArray {
   /**
    * The number of nulls among the values.
    *
-   * <p>Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
+   * <p>Mandatory, set by the producer. Valid: 0 or greater, or -1 if not computed.
    *
    * @param struct the address of the struct
    * @return the number
@@ -124,7 +124,7 @@ public final class ArrowArray {
   }
 
   /**
-   * The number of values in the buffers before the first value of the array.
+   * The number of values in the buffers before the array's first value.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
    *
@@ -148,8 +148,8 @@ public final class ArrowArray {
   /**
    * The number of buffers.
    *
-   * <p>Mandatory, set by the producer. Valid: the number of buffers that the type has in the
-   * columnar format.
+   * <p>Mandatory, set by the producer. Valid: the number of buffers that the columnar format
+   * defines for the type.
    *
    * @param struct the address of the struct
    * @return the number
@@ -191,11 +191,11 @@ public final class ArrowArray {
   }
 
   /**
-   * The addresses of the buffers. The list itself is always in CPU memory; inside an
-   * ArrowDeviceArray the buffers are on the device.
+   * The addresses of the buffers. The array of pointers is always in CPU memory. Inside an
+   * ArrowDeviceArray, the buffers are on the device.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
-   * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
+   * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer if null_count is
    * 0.
    *
    * @param struct the address of the struct
@@ -219,7 +219,7 @@ public final class ArrowArray {
    * The data of the children.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
-   * NULL only when n_children is 0.
+   * NULL only if n_children is 0.
    *
    * @param struct the address of the struct
    * @return the pointer; null for NULL
@@ -239,10 +239,10 @@ public final class ArrowArray {
   }
 
   /**
-   * The dictionary's values.
+   * The dictionary values.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
-   * dictionary-encoded array, else NULL.
+   * dictionary-encoded array, otherwise NULL.
    *
    * @param struct the address of the struct
    * @return the pointer; null for NULL
@@ -262,7 +262,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+   * Frees the buffers and everything else that the struct points to, and sets release to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
    *
@@ -284,10 +284,10 @@ public final class ArrowArray {
   }
 
   /**
-   * For the producer alone.
+   * Reserved for the producer.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the address of the struct
    * @return the pointer; null for NULL
@@ -380,11 +380,11 @@ public final class ArrowArray {
   }
 
   /**
-   * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
+   * Frees the buffers and everything else that the struct points to, and sets release to NULL.
    *
-   * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
-   * that was moved to. Inside: the producer releases the children that were not moved out; it calls
-   * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+   * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on the
+   * struct that it was moved to. Inside: releases the children that were not moved out; calls no
+   * consumer code. May be NULL: no argument. Returns: void; release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

@@ -9,8 +9,8 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Failures;
 
 /**
- * A source of arrays in CPU memory. The arrays and the schema that it gives are released
- * independently of it and may outlive it.
+ * A source of arrays in CPU memory. The consumer releases its arrays and schemas separately, and
+ * they may outlive the stream.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
  * definition.
@@ -76,7 +76,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the schema of all arrays to out, which the consumer then owns.
+   * Writes the schema of all arrays to out. The consumer owns it.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -98,8 +98,8 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the next array to out, which the consumer then owns. A released array and result 0 mean
-   * the end of the stream.
+   * Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+   * end of the stream.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -121,7 +121,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+   * Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -143,7 +143,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Frees the stream, not the arrays that it gave, and sets itself to NULL.
+   * Frees the stream, but not its arrays, and sets release to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released stream.
    *
@@ -165,10 +165,10 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * For the producer alone.
+   * Reserved for the producer.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the address of the struct
    * @return the pointer; null for NULL
@@ -194,7 +194,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      */
     int getSchema(Pointer self, Pointer out);
 
@@ -203,8 +203,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      */
     int getNext(Pointer self, Pointer out);
 
@@ -212,7 +211,7 @@ public final class ArrowArrayStream {
      * Called as {@link GetLastError}.
      *
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer getLastError(Pointer self);
 
@@ -269,11 +268,11 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the schema of all arrays to out, which the consumer then owns.
+   * Writes the schema of all arrays to out. The consumer owns it.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: any number, before or
-   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. May be
-   * NULL: no argument. Returns: 0, or an errno value with nothing written that needs a release.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: any number of times, before
+   * or between arrays, not after release. Inside: may block; calls no consumer code. May be NULL:
+   * no argument. Returns: 0, or an errno value without output to release.
    */
   @FunctionalInterface
   public interface GetSchema {
@@ -282,7 +281,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
@@ -310,7 +309,7 @@ public final class ArrowArrayStream {
      * @param function the address of the function
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
@@ -319,13 +318,12 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes the next array to out, which the consumer then owns. A released array and result 0 mean
-   * the end of the stream.
+   * Writes the next array to out. The consumer owns it. Result 0 with a released array marks the
+   * end of the stream.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-   * not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-   * argument. Returns: 0 for an array or the end, or an errno value with nothing written that needs
-   * a release.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or
+   * an error, not after release. Inside: may block; calls no consumer code. May be NULL: no
+   * argument. Returns: 0 for an array or the end, or an errno value without output to release.
    */
   @FunctionalInterface
   public interface GetNext {
@@ -334,8 +332,7 @@ public final class ArrowArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
@@ -363,8 +360,7 @@ public final class ArrowArrayStream {
      * @param function the address of the function
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
@@ -373,11 +369,11 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+   * Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-   * returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns:
-   * a text that lives until the next call on the stream, or NULL.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: only directly after a call
+   * that returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a
+   * message that is valid until the next call on the stream, or NULL.
    */
   @FunctionalInterface
   public interface GetLastError {
@@ -385,7 +381,7 @@ public final class ArrowArrayStream {
      * What C calls.
      *
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer callback(Pointer self);
 
@@ -411,7 +407,7 @@ public final class ArrowArrayStream {
      *
      * @param function the address of the function
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      * @throws IllegalStateException when the function is NULL
      */
     static Pointer invoke(Pointer function, Pointer self) {
@@ -432,10 +428,10 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Frees the stream, not the arrays that it gave, and sets itself to NULL.
+   * Frees the stream, but not its arrays, and sets release to NULL.
    *
-   * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-   * consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+   * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code.
+   * May be NULL: no argument. Returns: void; release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

@@ -8,7 +8,7 @@ import com.sun.jna.Pointer;
 import io.github.fletching.abi.Offsets;
 
 /**
- * The consumer's side of the controls. It belongs to the producer and stays valid until the
+ * The consumer's controls of the stream. The producer owns the object, which is valid until the
  * handler's release has returned.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
@@ -38,9 +38,9 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * The type of device that can access every array of the stream.
+   * The device type that can access every array in the stream.
    *
-   * <p>Mandatory, set by the producer. Valid: the device type of every array of the stream.
+   * <p>Mandatory, set by the producer. Valid: the device type of every array in the stream.
    *
    * @param struct the address of the struct
    * @return the number
@@ -60,8 +60,8 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-   * on_error. Does nothing after cancel.
+   * Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+   * through on_error. Does nothing after cancel.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
    *
@@ -83,8 +83,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
-   * that came before; then release.
+   * Ends the stream early. Requested tasks and an earlier error may still arrive before release.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
    *
@@ -106,7 +105,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * What the producer says about the whole stream, such as the number of rows.
+   * Metadata of the whole stream, such as the number of rows.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
    * ArrowSchema.metadata, or NULL.
@@ -129,10 +128,10 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * For the producer alone.
+   * Reserved for the producer.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the address of the struct
    * @return the pointer; null for NULL
@@ -202,12 +201,12 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
-   * on_error. Does nothing after cancel.
+   * Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
+   * through on_error. Does nothing after cancel.
    *
-   * <p>Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
-   * number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
-   * Returns: nothing; errors arrive through on_error.
+   * <p>Called by the consumer. Thread: any, also inside on_schema and on_next_task. Times: any
+   * number of times, from on_schema on. Inside: calls no handler synchronously. May be NULL: no
+   * argument. Returns: void; the producer reports errors through on_error.
    */
   @FunctionalInterface
   public interface Request {
@@ -249,12 +248,11 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
-   * that came before; then release.
+   * Ends the stream early. Requested tasks and an earlier error may still arrive before release.
    *
-   * <p>Called by the consumer. Thread: any. Times: any number; all but the first do nothing.
-   * Inside: calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel
-   * that succeeds is followed by no on_error.
+   * <p>Called by the consumer. Thread: any. Times: any number of times; only the first call has an
+   * effect. Inside: calls no handler synchronously. May be NULL: no argument. Returns: void; no
+   * on_error follows a successful cancel.
    */
   @FunctionalInterface
   public interface Cancel {

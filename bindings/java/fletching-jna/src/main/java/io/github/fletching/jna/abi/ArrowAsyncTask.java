@@ -9,8 +9,8 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Failures;
 
 /**
- * One batch that is available. The consumer extracts it once, on whichever thread it likes; the
- * struct may be copied for that.
+ * One available batch. The consumer extracts it once, on any thread. It may copy the struct to
+ * extract it later.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowAsyncTask structure.
@@ -34,7 +34,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out the
+   * Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
    * batch is dropped.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
@@ -57,10 +57,10 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * For the producer alone; freed by extract_data.
+   * Reserved for the producer. extract_data frees it.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the address of the struct
    * @return the pointer; null for NULL
@@ -124,12 +124,12 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out the
+   * Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
    * batch is dropped.
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
-   * block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
-   * which the producer calls on_error.
+   * block; calls no handler callback. May be NULL: out. Returns: 0, or an errno value, after which
+   * the producer calls on_error.
    */
   @FunctionalInterface
   public interface ExtractData {

@@ -9,8 +9,8 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Failures;
 
 /**
- * A source of device arrays. The arrays and the schema that it gives are released independently of
- * it and may outlive it.
+ * A source of device arrays. The consumer releases its arrays and schemas separately, and they may
+ * outlive the stream.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowDeviceArrayStream structure.
@@ -80,10 +80,10 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * The type of device that can access every array of the stream.
+   * The device type that can access every array in the stream.
    *
-   * <p>Mandatory, set by the producer. Valid: the device type of every array of the stream; the
-   * device id may differ from array to array.
+   * <p>Mandatory, set by the producer. Valid: the device type of every array in the stream; device
+   * ids may differ.
    *
    * @param struct the address of the struct
    * @return the number
@@ -103,7 +103,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+   * Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -125,8 +125,8 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes the next device array to out, which the consumer then owns and whose event it waits on.
-   * A released array and result 0 mean the end of the stream.
+   * Writes the next device array to out. The consumer owns it and must wait for its event. Result 0
+   * with a released array marks the end of the stream.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -148,7 +148,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+   * Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    *
@@ -170,7 +170,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Frees the stream, not the arrays that it gave, and sets itself to NULL.
+   * Frees the stream, but not its arrays, and sets release to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released stream.
    *
@@ -192,10 +192,10 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * For the producer alone.
+   * Reserved for the producer.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
-   * at it.
+   * <p>Optional, set by the producer, owned by the producer. Valid: any; consumers do not access
+   * it.
    *
    * @param struct the address of the struct
    * @return the pointer; null for NULL
@@ -221,7 +221,7 @@ public final class ArrowDeviceArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      */
     int getSchema(Pointer self, Pointer out);
 
@@ -230,8 +230,7 @@ public final class ArrowDeviceArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      */
     int getNext(Pointer self, Pointer out);
 
@@ -239,7 +238,7 @@ public final class ArrowDeviceArrayStream {
      * Called as {@link GetLastError}.
      *
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer getLastError(Pointer self);
 
@@ -296,11 +295,11 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
+   * Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: any number, before or
-   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. May be
-   * NULL: no argument. Returns: 0, or an errno value with nothing written that needs a release.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: any number of times, before
+   * or between arrays, not after release. Inside: may block; calls no consumer code. May be NULL:
+   * no argument. Returns: 0, or an errno value without output to release.
    */
   @FunctionalInterface
   public interface GetSchema {
@@ -309,7 +308,7 @@ public final class ArrowDeviceArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
@@ -337,7 +336,7 @@ public final class ArrowDeviceArrayStream {
      * @param function the address of the function
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
-     * @return 0, or an errno value with nothing written that needs a release
+     * @return 0, or an errno value without output to release
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
@@ -346,13 +345,12 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes the next device array to out, which the consumer then owns and whose event it waits on.
-   * A released array and result 0 mean the end of the stream.
+   * Writes the next device array to out. The consumer owns it and must wait for its event. Result 0
+   * with a released array marks the end of the stream.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-   * not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
-   * argument. Returns: 0 for an array or the end, or an errno value with nothing written that needs
-   * a release.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: repeatedly until the end or
+   * an error, not after release. Inside: may block; calls no consumer code. May be NULL: no
+   * argument. Returns: 0 for an array or the end, or an errno value without output to release.
    */
   @FunctionalInterface
   public interface GetNext {
@@ -361,8 +359,7 @@ public final class ArrowDeviceArrayStream {
      *
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
@@ -390,8 +387,7 @@ public final class ArrowDeviceArrayStream {
      * @param function the address of the function
      * @param self the struct whose callback it is
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
-     * @return 0 for an array or the end, or an errno value with nothing written that needs a
-     *     release
+     * @return 0 for an array or the end, or an errno value without output to release
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
@@ -400,11 +396,11 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
+   * Returns the message of the last error as NUL-terminated UTF-8, or NULL if there is none.
    *
-   * <p>Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-   * returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns:
-   * a text that lives until the next call on the stream, or NULL.
+   * <p>Called by the consumer. Thread: any, one call at a time. Times: only directly after a call
+   * that returned an error. Inside: calls no consumer code. May be NULL: no argument. Returns: a
+   * message that is valid until the next call on the stream, or NULL.
    */
   @FunctionalInterface
   public interface GetLastError {
@@ -412,7 +408,7 @@ public final class ArrowDeviceArrayStream {
      * What C calls.
      *
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer callback(Pointer self);
 
@@ -438,7 +434,7 @@ public final class ArrowDeviceArrayStream {
      *
      * @param function the address of the function
      * @param self the struct whose callback it is
-     * @return a text that lives until the next call on the stream, or NULL
+     * @return a message that is valid until the next call on the stream, or NULL
      * @throws IllegalStateException when the function is NULL
      */
     static Pointer invoke(Pointer function, Pointer self) {
@@ -460,10 +456,10 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Frees the stream, not the arrays that it gave, and sets itself to NULL.
+   * Frees the stream, but not its arrays, and sets release to NULL.
    *
-   * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-   * consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
+   * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls no consumer code.
+   * May be NULL: no argument. Returns: void; release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

@@ -9,7 +9,7 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Checks;
 
 /**
- * The type of an element, such as code float, 32 bits, 1 lane.
+ * An element type, such as code float, 32 bits, 1 lane.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
  */
@@ -33,10 +33,10 @@ public final class DLDataType {
   }
 
   /**
-   * The family of the type.
+   * The category of the type.
    *
    * <p>Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
-   * ones.
+   * values.
    *
    * @param struct the address of the struct
    * @return the number, unsigned in {@code int}
@@ -57,10 +57,10 @@ public final class DLDataType {
   }
 
   /**
-   * The width of one lane, in bits.
+   * The width of one lane in bits.
    *
-   * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
-   * and 6 for the narrow floating-point types.
+   * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for whole-byte numbers; 4 and 6
+   * for the narrow floating-point types.
    *
    * @param struct the address of the struct
    * @return the number, unsigned in {@code int}
@@ -81,7 +81,7 @@ public final class DLDataType {
   }
 
   /**
-   * How many values make up one element.
+   * The number of values in one element.
    *
    * <p>Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
    *

@@ -8,7 +8,7 @@ import com.sun.jna.Pointer;
 import io.github.fletching.abi.Offsets;
 
 /**
- * A device, by type and number.
+ * A device, identified by type and number.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
  */
@@ -33,7 +33,7 @@ public final class DLDevice {
   /**
    * The type of the device.
    *
-   * <p>Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+   * <p>Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known values.
    *
    * @param struct the address of the struct
    * @return the number
@@ -53,10 +53,10 @@ public final class DLDevice {
   }
 
   /**
-   * Which device of this type.
+   * The number of the device among devices of its type.
    *
-   * <p>Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the
-   * host, pinned memory included, and for managed memory.
+   * <p>Mandatory, set by the producer. Valid: the runtime's device number; 0 for host memory,
+   * including pinned memory, and for managed memory.
    *
    * @param struct the address of the struct
    * @return the number

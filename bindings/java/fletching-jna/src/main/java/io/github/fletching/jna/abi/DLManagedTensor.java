@@ -8,8 +8,8 @@ import com.sun.jna.Pointer;
 import io.github.fletching.abi.Offsets;
 
 /**
- * A tensor and the function that gives it back; the form from before version 1.0, without a version
- * and without flags.
+ * A tensor and the function that frees it, in the form before version 1.0, without a version and
+ * flags.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
  */
@@ -45,7 +45,7 @@ public final class DLManagedTensor {
   }
 
   /**
-   * The tensor. Valid until the deleter is called.
+   * The tensor; valid until the call of the deleter.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
    *
@@ -57,7 +57,7 @@ public final class DLManagedTensor {
   }
 
   /**
-   * The producer's own; opaque to the consumer.
+   * Reserved for the producer; opaque to the consumer.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: any.
    *
@@ -79,10 +79,10 @@ public final class DLManagedTensor {
   }
 
   /**
-   * Gives the tensor back, this struct included.
+   * Frees the tensor, including this struct.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
-   * is nothing to give back.
+   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
+   * tensor needs no cleanup.
    *
    * @param struct the address of the struct
    * @return the function, for {@link Deleter#invoke}; null for NULL
@@ -142,10 +142,10 @@ public final class DLManagedTensor {
   }
 
   /**
-   * Gives the tensor back, this struct included.
+   * Frees the tensor, including this struct.
    *
-   * <p>Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-   * for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+   * <p>Called by the consumer. Thread: any. Times: once. Inside: frees the tensor's resources and
+   * the struct. May be NULL: no argument. Returns: void.
    */
   @FunctionalInterface
   public interface Deleter {

@@ -8,8 +8,9 @@ import com.sun.jna.Pointer;
 import io.github.fletching.abi.Offsets;
 
 /**
- * The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
- * its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+ * The functions of a Python framework. The attribute __dlpack_c_exchange_api__ of the framework's
+ * tensor type is a capsule named dlpack_exchange_api with this table. The table is valid until the
+ * process ends.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
  */
@@ -41,7 +42,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * The version, and earlier tables.
+   * The version and older tables.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
    *
@@ -53,7 +54,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Allocates a tensor like the prototype, of which type, shape and device are read.
+   * Allocates a tensor with the type, shape and device of the prototype.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -75,7 +76,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Exports a Python tensor; the consumer owns the result. Waits for no stream.
+   * Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -98,7 +99,8 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+   * Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+   * for a stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -120,9 +122,10 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
+   * Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+   * to Python.
    *
-   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
+   * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
    * framework has none.
    *
    * @param struct the address of the struct
@@ -143,7 +146,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Tells the stream on which the framework works now; NULL for the CPU.
+   * Returns the framework's current stream; NULL for the CPU.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    *
@@ -165,11 +168,11 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Allocates a tensor like the prototype, of which type, shape and device are read.
+   * Allocates a tensor with the type, shape and device of the prototype.
    *
-   * <p>Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
-   * set_error is called when, and only when, the result is not 0. May be NULL: error_ctx. Returns:
-   * 0, or -1 after set_error was called.
+   * <p>Called by the consumer. Thread: any; set_error may acquire the GIL. Times: any number of
+   * times. Inside: calls set_error if and only if the result is not 0. May be NULL: error_ctx.
+   * Returns: 0, or -1 after a call of set_error.
    */
   @FunctionalInterface
   public interface ManagedTensorAllocator {
@@ -180,7 +183,7 @@ public final class DLPackExchangeAPI {
      * @param out where the callback writes the address of the tensor
      * @param errorCtx the first argument of {@code setError}; null for NULL, which is allowed
      * @param setError the function that reports an error: its context, kind and text
-     * @return 0, or -1 after set_error was called
+     * @return 0, or -1 after a call of set_error
      */
     int callback(Pointer prototype, Pointer out, Pointer errorCtx, Pointer setError);
 
@@ -221,7 +224,7 @@ public final class DLPackExchangeAPI {
      * @param out where the callback writes the address of the tensor
      * @param errorCtx the first argument of {@code setError}; null for NULL, which is allowed
      * @param setError the function that reports an error: its context, kind and text
-     * @return 0, or -1 after set_error was called
+     * @return 0, or -1 after a call of set_error
      * @throws IllegalStateException when the function is NULL
      */
     static int invoke(
@@ -239,11 +242,11 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Exports a Python tensor; the consumer owns the result. Waits for no stream.
+   * Exports a Python tensor. The consumer owns the result. Does not wait for a stream.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
-   * Returns: 0, or -1 with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * may raise a Python exception, such as BufferError for data that DLPack cannot describe. May be
+   * NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
   @FunctionalInterface
   public interface ManagedTensorFromPyObjectNoSync {
@@ -295,10 +298,12 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+   * Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
+   * for a stream.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+   * exception set.
    */
   @FunctionalInterface
   public interface ManagedTensorToPyObjectNoSync {
@@ -350,11 +355,12 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
+   * Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
+   * to Python.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-   * nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
-   * with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * makes no allocation; the framework still owns shape and strides. May be NULL: no argument.
+   * Returns: 0, or -1 with a Python exception set.
    */
   @FunctionalInterface
   public interface DltensorFromPyObjectNoSync {
@@ -406,10 +412,11 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Tells the stream on which the framework works now; NULL for the CPU.
+   * Returns the framework's current stream; NULL for the CPU.
    *
-   * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+   * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
+   * may raise a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python
+   * exception set.
    */
   @FunctionalInterface
   public interface CurrentWorkStream {

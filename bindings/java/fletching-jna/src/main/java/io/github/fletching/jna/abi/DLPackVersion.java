@@ -9,7 +9,7 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Checks;
 
 /**
- * The DLPack version that a struct follows.
+ * The DLPack version of a struct.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
  */
@@ -32,8 +32,8 @@ public final class DLPackVersion {
   }
 
   /**
-   * The layout. A consumer that meets another major version than its own reads nothing behind the
-   * deleter, and calls the deleter.
+   * The layout version. If it differs from the consumer's version, the consumer reads no field
+   * after the deleter and calls the deleter.
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
    *
@@ -56,7 +56,7 @@ public final class DLPackVersion {
   }
 
   /**
-   * The set of enumerators. Another minor version has the same layout.
+   * The version of the set of enumerators. A different minor version has the same layout.
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
    *
