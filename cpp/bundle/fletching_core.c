@@ -1143,9 +1143,9 @@ static const char* const cuda_library_names[] = {NULL};
 static const char* const cuda_library_names[] = {"libcuda.so.1", "libcuda.so", NULL};
 #endif
 
-// What every function returns.
+// The result of every function.
 typedef int32_t CUresult;
-// A device, named by its ordinal.
+// A device, identified by its ordinal.
 typedef int32_t CUdevice;
 // An address in device memory.
 typedef uintptr_t CUdeviceptr;
@@ -1155,92 +1155,92 @@ typedef void* CUcontext;
 typedef void* CUevent;
 // A stream; the same as cudaStream_t. NULL is the default stream.
 typedef void* CUstream;
-// What to ask about a pointer.
+// A property of a pointer.
 typedef int32_t CUpointer_attribute;
-// What to ask about a device.
+// A property of a device.
 typedef int32_t CUdevice_attribute;
-// What a thread may call while a stream is captured.
+// The set of calls that a thread may make during a stream capture.
 typedef int32_t CUstreamCaptureMode;
-// Whether a stream is captured into a graph.
+// The capture state of a stream.
 typedef int32_t CUstreamCaptureStatus;
 
-// Done; of a query: the event has happened.
+// Success. For a query: the event has completed.
 #define CUDA_SUCCESS ((CUresult)0)
-// Of a query: the event is pending.
+// For a query: the event is pending.
 #define CUDA_ERROR_NOT_READY ((CUresult)0x258)
 // The driver is shutting down with the process.
 #define CUDA_ERROR_DEINITIALIZED ((CUresult)4)
-// There is a driver but no device.
+// The driver is present but found no device.
 #define CUDA_ERROR_NO_DEVICE ((CUresult)100)
 // No context is current.
 #define CUDA_ERROR_INVALID_CONTEXT ((CUresult)201)
-// What was passed is not a handle.
+// The argument is not a handle.
 #define CUDA_ERROR_INVALID_HANDLE ((CUresult)0x190)
-// The device has contained an exception; the process can run nothing more.
+// The device has contained an exception; the process can run no more work.
 #define CUDA_ERROR_CONTAINED ((CUresult)226)
-// A kernel used an invalid address; the process can run nothing more.
+// A kernel used an invalid address; the process can run no more work.
 #define CUDA_ERROR_ILLEGAL_ADDRESS ((CUresult)0x2bc)
-// A kernel took too long; the process can run nothing more.
+// A kernel exceeded the time limit; the process can run no more work.
 #define CUDA_ERROR_LAUNCH_TIMEOUT ((CUresult)0x2be)
-// The context is gone.
+// The context has been destroyed.
 #define CUDA_ERROR_CONTEXT_IS_DESTROYED ((CUresult)0x2c5)
-// An assertion of a kernel failed; the context has to be destroyed.
+// A kernel assertion failed; the context must be destroyed.
 #define CUDA_ERROR_ASSERT ((CUresult)0x2c6)
-// A kernel's stack is broken; the process can run nothing more.
+// The stack of a kernel is corrupted; the process can run no more work.
 #define CUDA_ERROR_HARDWARE_STACK_ERROR ((CUresult)0x2ca)
-// A kernel has an illegal instruction; the process can run nothing more.
+// A kernel executed an illegal instruction; the process can run no more work.
 #define CUDA_ERROR_ILLEGAL_INSTRUCTION ((CUresult)0x2cb)
-// A kernel used a misaligned address; the process can run nothing more.
+// A kernel used a misaligned address; the process can run no more work.
 #define CUDA_ERROR_MISALIGNED_ADDRESS ((CUresult)0x2cc)
-// A kernel used an address of another space; the process can run nothing more.
+// A kernel used the wrong address space; the process can run no more work.
 #define CUDA_ERROR_INVALID_ADDRESS_SPACE ((CUresult)0x2cd)
-// A kernel's program counter is invalid; the process can run nothing more.
+// The program counter of a kernel is invalid; the process can run no more work.
 #define CUDA_ERROR_INVALID_PC ((CUresult)0x2ce)
-// An exception occurred in a kernel; the process can run nothing more.
+// A kernel raised an exception; the process can run no more work.
 #define CUDA_ERROR_LAUNCH_FAILED ((CUresult)0x2cf)
-// A kernel left tensor memory allocated; the process can run nothing more.
+// A kernel did not free its tensor memory; the process can run no more work.
 #define CUDA_ERROR_TENSOR_MEMORY_LEAK ((CUresult)0x2d1)
-// The MPS server has ended this client; the process can run nothing more.
+// The MPS server has terminated this client; the process can run no more work.
 #define CUDA_ERROR_MPS_CLIENT_TERMINATED ((CUresult)0x32a)
-// The call is not permitted while a stream is captured.
+// The call is not permitted during a stream capture.
 #define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ((CUresult)0x384)
-// The capture has failed and is not ended yet.
+// The capture has failed but has not ended.
 #define CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ((CUresult)0x385)
-// The legacy default stream would depend on a stream that is captured.
+// The call would make the legacy default stream depend on a captured stream.
 #define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ((CUresult)0x38a)
 // An event with timing.
 #define CU_EVENT_DEFAULT ((uint32_t)0)
-// A host wait sleeps instead of spinning.
+// A host wait blocks instead of spinning.
 #define CU_EVENT_BLOCKING_SYNC ((uint32_t)1)
 // An event without timing.
 #define CU_EVENT_DISABLE_TIMING ((uint32_t)2)
-// In a capture: the graph records the event at each launch. Invalid outside of one.
+// In a capture, the graph records the event at each launch. Invalid outside a capture.
 #define CU_EVENT_RECORD_EXTERNAL ((uint32_t)1)
-// The only flag of cuStreamWaitEvent outside of graphs.
+// The only flag of cuStreamWaitEvent outside a capture.
 #define CU_EVENT_WAIT_DEFAULT ((uint32_t)0)
-// In a capture: the graph waits for the event at each launch. Invalid outside of one.
+// In a capture, the graph waits for the event at each launch. Invalid outside a capture.
 #define CU_EVENT_WAIT_EXTERNAL ((uint32_t)1)
-// A stream that waits for the legacy default stream and is waited for.
+// A stream that synchronizes with the legacy default stream.
 #define CU_STREAM_DEFAULT ((uint32_t)0)
-// A stream without that.
+// A stream that does not synchronize with the legacy default stream.
 #define CU_STREAM_NON_BLOCKING ((uint32_t)1)
 // The handle of the legacy default stream.
 #define CU_STREAM_LEGACY ((CUstream)1)
-// The handle of the default stream of the calling thread.
+// The handle of the calling thread's default stream.
 #define CU_STREAM_PER_THREAD ((CUstream)2)
-// The stream is not captured.
+// The stream is not being captured.
 #define CU_STREAM_CAPTURE_STATUS_NONE ((CUstreamCaptureStatus)0)
-// The stream is captured.
+// The stream is being captured.
 #define CU_STREAM_CAPTURE_STATUS_ACTIVE ((CUstreamCaptureStatus)1)
-// The capture has failed and is not ended yet.
+// The capture has failed but has not ended.
 #define CU_STREAM_CAPTURE_STATUS_INVALIDATED ((CUstreamCaptureStatus)2)
-// The thread may call what is unsafe during captures.
+// The thread may make calls that are unsafe during a capture.
 #define CU_STREAM_CAPTURE_MODE_RELAXED ((CUstreamCaptureMode)2)
-// Wait until the difference to the value is not negative.
+// Waits until the word minus the value is not negative.
 #define CU_STREAM_WAIT_VALUE_GEQ ((uint32_t)0)
-// Wait until the value is there.
+// Waits until the word equals the value.
 #define CU_STREAM_WAIT_VALUE_EQ ((uint32_t)1)
-// The CUcontext; NULL for memory of a pool.
+// The CUcontext; NULL for pool memory.
 #define CU_POINTER_ATTRIBUTE_CONTEXT ((CUpointer_attribute)1)
 // A CU_MEMORYTYPE_ value, 4 bytes.
 #define CU_POINTER_ATTRIBUTE_MEMORY_TYPE ((CUpointer_attribute)2)
@@ -1248,7 +1248,7 @@ typedef int32_t CUstreamCaptureStatus;
 #define CU_POINTER_ATTRIBUTE_DEVICE_POINTER ((CUpointer_attribute)3)
 // The address for the host.
 #define CU_POINTER_ATTRIBUTE_HOST_POINTER ((CUpointer_attribute)4)
-// Whether it is managed memory, 4 bytes.
+// Whether the memory is managed, 4 bytes.
 #define CU_POINTER_ATTRIBUTE_IS_MANAGED ((CUpointer_attribute)8)
 // The device, 4 bytes.
 #define CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ((CUpointer_attribute)9)
@@ -1256,19 +1256,19 @@ typedef int32_t CUstreamCaptureStatus;
 #define CU_MEMORYTYPE_HOST ((uint32_t)1)
 // Device memory.
 #define CU_MEMORYTYPE_DEVICE ((uint32_t)2)
-// Pinned for every context.
+// Pinned in every context.
 #define CU_MEMHOSTALLOC_PORTABLE ((uint32_t)1)
-// Mapped into the device's addresses.
+// Mapped into the device address space.
 #define CU_MEMHOSTALLOC_DEVICEMAP ((uint32_t)2)
 // Managed memory for any stream.
 #define CU_MEM_ATTACH_GLOBAL ((uint32_t)1)
-// Host and device share one range of addresses.
+// The host and the device share one address space.
 #define CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING ((CUdevice_attribute)41)
-// The 9 of 9.0.
+// The major compute capability: the 9 of 9.0.
 #define CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ((CUdevice_attribute)75)
-// The 0 of 9.0.
+// The minor compute capability: the 0 of 9.0.
 #define CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ((CUdevice_attribute)76)
-// Managed memory can be allocated.
+// The device supports managed memory.
 #define CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY ((CUdevice_attribute)83)
 // The host may read managed memory while kernels run.
 #define CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS ((CUdevice_attribute)89)
@@ -1331,75 +1331,77 @@ static const char* cuda_status_name(CUresult status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct cuda_functions {
-  // Initializes the driver in this process; flags is 0.
+  // Initializes the driver in this process. flags is 0.
   CUresult(FLETCHING_CALL* cuInit)(uint32_t flags);
-  // The CUDA version that the driver can run: 13050 is 13.5. Works before cuInit.
+  // Returns the newest CUDA version that the driver supports: 13050 is 13.5. Works before cuInit.
   CUresult(FLETCHING_CALL* cuDriverGetVersion)(int32_t* version);
-  // The name of a result; the text is static, NULL for an unknown number.
+  // Returns the name of a result as a static string; NULL for an unknown number.
   CUresult(FLETCHING_CALL* cuGetErrorName)(CUresult error, const char** text);
-  // A sentence about a result; the text is static, NULL for an unknown number.
+  // Returns the description of a result as a static string; NULL for an unknown number.
   CUresult(FLETCHING_CALL* cuGetErrorString)(CUresult error, const char** text);
-  // How many devices there are.
+  // Returns the number of devices.
   CUresult(FLETCHING_CALL* cuDeviceGetCount)(int32_t* count);
-  // The device with this ordinal, which is what device_id holds.
+  // Returns the device with this ordinal, which is the device_id.
   CUresult(FLETCHING_CALL* cuDeviceGet)(CUdevice* device, int32_t ordinal);
-  // The name of a device.
+  // Returns the name of a device.
   CUresult(FLETCHING_CALL* cuDeviceGetName)(char* name, int32_t size, CUdevice device);
-  // One property of a device.
+  // Returns a property of a device.
   CUresult(FLETCHING_CALL* cuDeviceGetAttribute)(int32_t* value, CUdevice_attribute attribute,
                                                  CUdevice device);
-  // Whether the primary context exists already; asking does not create it.
+  // Returns whether the primary context exists. Does not create it.
   CUresult(FLETCHING_CALL* cuDevicePrimaryCtxGetState)(CUdevice device, uint32_t* flags,
                                                        int32_t* active);
-  // The primary context with one more reference; creates it when it is not active.
+  // Returns the primary context and adds a reference. Creates the context if it is not active.
   CUresult(FLETCHING_CALL* cuDevicePrimaryCtxRetain)(CUcontext* context, CUdevice device);
-  // Gives one reference back; the last one destroys the context.
+  // Drops a reference to the primary context. The last one destroys the context.
   CUresult(FLETCHING_CALL* cuDevicePrimaryCtxRelease)(CUdevice device);
-  // The context of the calling thread; NULL when it has none.
+  // Returns the calling thread's context, or NULL if it has none.
   CUresult(FLETCHING_CALL* cuCtxGetCurrent)(CUcontext* context);
-  // Makes a context current for the calling thread, above the one before.
+  // Pushes a context onto the calling thread's stack and makes it current.
   CUresult(FLETCHING_CALL* cuCtxPushCurrent)(CUcontext context);
-  // Takes the topmost context off and makes the one below current.
+  // Pops the current context and makes the previous one current.
   CUresult(FLETCHING_CALL* cuCtxPopCurrent)(CUcontext* context);
-  // The device of the current context.
+  // Returns the device of the current context.
   CUresult(FLETCHING_CALL* cuCtxGetDevice)(CUdevice* device);
-  // A number that no other context of the process has, ever; a CUcontext may come back for another
-  // context. Optional: CUDA 12.0 and later.
+  // Returns an id that is unique among all contexts of the process, past and future. A CUcontext
+  // value may be reused for another context. Optional: CUDA 12.0 and later.
   CUresult(FLETCHING_CALL* cuCtxGetId)(CUcontext context, uint64_t* id);
-  // The context of a stream; that of the default streams is the current one.
-  // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
-  // Its _v2 has a third argument, for green contexts.
+  // Returns the context of a stream; for a default stream, the current context. Returns
+  // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed but has not ended.
+  // Its _v2 has a third argument for green contexts.
   CUresult(FLETCHING_CALL* cuStreamGetCtx)(CUstream stream, CUcontext* context);
-  // One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not know it.
+  // Returns a property of an address; CUDA_ERROR_INVALID_VALUE for an address that CUDA does not
+  // know.
   CUresult(FLETCHING_CALL* cuPointerGetAttribute)(void* data, CUpointer_attribute attribute,
                                                   CUdeviceptr pointer);
-  // Whether the work before the event is done.
+  // Returns whether the work before the event has completed.
   CUresult(FLETCHING_CALL* cuEventQuery)(CUevent event);
-  // Blocks the calling thread until the event has happened.
+  // Blocks the calling thread until the event has completed.
   CUresult(FLETCHING_CALL* cuEventSynchronize)(CUevent event);
-  // Lets what is enqueued on the stream from now on wait for the event; returns at once.
+  // Makes later work on the stream wait for the event. Returns immediately.
   CUresult(FLETCHING_CALL* cuStreamWaitEvent)(CUstream stream, CUevent event, uint32_t flags);
-  // A new event in the current context.
+  // Creates an event in the current context.
   CUresult(FLETCHING_CALL* cuEventCreate)(CUevent* event, uint32_t flags);
-  // The event happens when everything that is on the stream now is done.
+  // Records the event. It completes after all earlier work on the stream.
   CUresult(FLETCHING_CALL* cuEventRecord)(CUevent event, CUstream stream);
-  // The same with flags; the external one only on a stream that is captured. Optional: CUDA 11.1
-  // and later.
+  // Records the event with flags. The external flag is valid only on a captured stream. Optional:
+  // CUDA 11.1 and later.
   CUresult(FLETCHING_CALL* cuEventRecordWithFlags)(CUevent event, CUstream stream, uint32_t flags);
-  // Whether a stream is captured into a graph; does not disturb the capture. For the legacy default
-  // stream CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while a stream that waits for it is captured.
+  // Returns whether a stream is being captured into a graph, without affecting the capture. Returns
+  // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for the legacy default stream while a stream that
+  // synchronizes with it is being captured.
   CUresult(FLETCHING_CALL* cuStreamIsCapturing)(CUstream stream, CUstreamCaptureStatus* status);
-  // Sets what the calling thread may call while streams are captured, and returns what it was.
-  // While another thread captures in global mode, a call that is unsafe then fails, and fails the
-  // capture, unless the mode is relaxed.
+  // Sets the calling thread's capture mode and returns the previous mode. While another thread
+  // captures in global mode, an unsafe call fails and invalidates the capture, unless the calling
+  // thread's mode is relaxed.
   CUresult(FLETCHING_CALL* cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode* mode);
-  // Returns at once; what waits for the event goes on waiting.
+  // Destroys an event. Returns immediately; pending waits for the event continue.
   CUresult(FLETCHING_CALL* cuEventDestroy)(CUevent event);
-  // A new stream in the current context.
+  // Creates a stream in the current context.
   CUresult(FLETCHING_CALL* cuStreamCreate)(CUstream* stream, uint32_t flags);
-  // Returns at once; the work on the stream goes on.
+  // Destroys a stream. Returns immediately; the work on the stream continues.
   CUresult(FLETCHING_CALL* cuStreamDestroy)(CUstream stream);
-  // Blocks until the work on the stream is done.
+  // Blocks until the work on the stream has completed.
   CUresult(FLETCHING_CALL* cuStreamSynchronize)(CUstream stream);
 };
 
@@ -1818,76 +1820,76 @@ static const char* const hip_library_names[] = {"libamdhip64.so.7", "libamdhip64
                                                 "libamdhip64.so.5", "libamdhip64.so", NULL};
 #endif
 
-// What nearly every function returns.
+// The result of nearly every function.
 typedef int32_t hipError_t;
-// A device, named by its ordinal.
+// A device, identified by its ordinal.
 typedef int32_t hipDevice_t;
-// A context; AMD advises to use devices instead.
+// A context. AMD recommends devices instead.
 typedef void* hipCtx_t;
 // An event.
 typedef void* hipEvent_t;
 // A stream. NULL is the default stream.
 typedef void* hipStream_t;
-// What a thread may call while a stream is captured.
+// The set of calls that a thread may make during a stream capture.
 typedef int32_t hipStreamCaptureMode;
-// Whether a stream is captured into a graph.
+// The capture state of a stream.
 typedef int32_t hipStreamCaptureStatus;
 
-// Done; of a query: the event has happened.
+// Success. For a query: the event has completed.
 #define hipSuccess ((hipError_t)0)
-// Of a query: the event is pending.
+// For a query: the event is pending.
 #define hipErrorNotReady ((hipError_t)0x258)
 // The runtime is shutting down with the process.
 #define hipErrorDeinitialized ((hipError_t)4)
-// There is a runtime but no device.
+// The runtime is present but found no device.
 #define hipErrorNoDevice ((hipError_t)100)
 // No context is current.
 #define hipErrorInvalidContext ((hipError_t)201)
-// What was passed is not a handle.
+// The argument is not a handle.
 #define hipErrorInvalidHandle ((hipError_t)0x190)
 // A kernel used an invalid address.
 #define hipErrorIllegalAddress ((hipError_t)0x2bc)
-// An assertion of a kernel failed.
+// A kernel assertion failed.
 #define hipErrorAssert ((hipError_t)0x2c6)
-// An exception occurred in a kernel.
+// A kernel raised an exception.
 #define hipErrorLaunchFailure ((hipError_t)0x2cf)
-// The call is not permitted while a stream is captured.
+// The call is not permitted during a stream capture.
 #define hipErrorStreamCaptureUnsupported ((hipError_t)0x384)
-// The default stream would depend on a stream that is captured.
+// The call would make the default stream depend on a captured stream.
 #define hipErrorStreamCaptureImplicit ((hipError_t)0x38a)
-// The stream is not captured.
+// The stream is not being captured.
 #define hipStreamCaptureStatusNone ((hipStreamCaptureStatus)0)
-// The stream is captured.
+// The stream is being captured.
 #define hipStreamCaptureStatusActive ((hipStreamCaptureStatus)1)
-// The capture has failed and is not ended yet.
+// The capture has failed but has not ended.
 #define hipStreamCaptureStatusInvalidated ((hipStreamCaptureStatus)2)
-// The thread may call what is unsafe during captures.
+// The thread may make calls that are unsafe during a capture.
 #define hipStreamCaptureModeRelaxed ((hipStreamCaptureMode)2)
-// This runtime cannot do it.
+// This runtime does not support the operation.
 #define hipErrorNotSupported ((hipError_t)0x321)
 // An event with timing.
 #define hipEventDefault ((uint32_t)0)
-// A host wait sleeps instead of spinning.
+// A host wait blocks instead of spinning.
 #define hipEventBlockingSync ((uint32_t)1)
 // An event without timing.
 #define hipEventDisableTiming ((uint32_t)2)
-// A stream that waits for the default stream and is waited for.
+// A stream that synchronizes with the default stream.
 #define hipStreamDefault ((uint32_t)0)
-// A stream without that.
+// A stream that does not synchronize with the default stream.
 #define hipStreamNonBlocking ((uint32_t)1)
-// The handle of the default stream of the calling thread.
+// The handle of the calling thread's default stream.
 #define hipStreamPerThread ((hipStream_t)2)
-// Wait until the masked word is not below the value.
+// Waits until the masked word is at least the value.
 #define hipStreamWaitValueGte ((uint32_t)0)
-// Wait until the masked word is the value.
+// Waits until the masked word equals the value.
 #define hipStreamWaitValueEq ((uint32_t)1)
 // Pinned for every device.
 #define hipHostMallocPortable ((uint32_t)1)
-// Mapped into the device's addresses.
+// Mapped into the device address space.
 #define hipHostMallocMapped ((uint32_t)2)
 // Managed memory for any stream.
 #define hipMemAttachGlobal ((uint32_t)1)
-// A word of 8 bytes that a stream can wait for; the host writes it.
+// An 8-byte word that a stream can wait for and the host writes.
 #define hipMallocSignalMemory ((uint32_t)2)
 
 // The state for an answer of hipEventQuery.
@@ -1926,52 +1928,51 @@ static const char* hip_status_name(hipError_t status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct hip_functions {
-  // Initializes the runtime in this process; flags is 0.
+  // Initializes the runtime in this process. flags is 0.
   hipError_t(FLETCHING_CALL* hipInit)(uint32_t flags);
-  // The version of the runtime: 50221153 is 5.2.21153.
+  // Returns the version of the runtime: 50221153 is 5.2.21153.
   hipError_t(FLETCHING_CALL* hipRuntimeGetVersion)(int32_t* version);
-  // The name of a result; the text is static.
+  // Returns the name of a result as a static string.
   const char*(FLETCHING_CALL* hipGetErrorName)(hipError_t error);
-  // A sentence about a result; the text is static.
+  // Returns the description of a result as a static string.
   const char*(FLETCHING_CALL* hipGetErrorString)(hipError_t error);
-  // How many devices there are; hipErrorNoDevice when none.
+  // Returns the number of devices; hipErrorNoDevice if there are none.
   hipError_t(FLETCHING_CALL* hipGetDeviceCount)(int32_t* count);
-  // The device that the calling thread uses.
+  // Returns the calling thread's device.
   hipError_t(FLETCHING_CALL* hipGetDevice)(int32_t* device);
-  // The device that the calling thread uses from now on.
+  // Sets the calling thread's device.
   hipError_t(FLETCHING_CALL* hipSetDevice)(int32_t device);
-  // The device of a stream; that of a default stream is the calling thread's. Negative for an
-  // error.
+  // Returns the device of a stream; for a default stream, the calling thread's device. Negative for
+  // an error.
   int32_t(FLETCHING_CALL* hipGetStreamDeviceId)(hipStream_t stream);
-  // The device with this ordinal, which is what device_id holds.
+  // Returns the device with this ordinal, which is the device_id.
   hipError_t(FLETCHING_CALL* hipDeviceGet)(hipDevice_t* device, int32_t ordinal);
-  // The name of a device.
+  // Returns the name of a device.
   hipError_t(FLETCHING_CALL* hipDeviceGetName)(char* name, int32_t size, hipDevice_t device);
-  // Whether the work before the event is done.
+  // Returns whether the work before the event has completed.
   hipError_t(FLETCHING_CALL* hipEventQuery)(hipEvent_t event);
-  // Blocks the calling thread until the event has happened.
+  // Blocks the calling thread until the event has completed.
   hipError_t(FLETCHING_CALL* hipEventSynchronize)(hipEvent_t event);
-  // Lets what is enqueued on the stream from now on wait for the event; flags is 0.
+  // Makes later work on the stream wait for the event. flags is 0.
   hipError_t(FLETCHING_CALL* hipStreamWaitEvent)(hipStream_t stream, hipEvent_t event,
                                                  uint32_t flags);
-  // A new event on the calling thread's device.
+  // Creates an event on the calling thread's device.
   hipError_t(FLETCHING_CALL* hipEventCreateWithFlags)(hipEvent_t* event, uint32_t flags);
-  // The event happens when everything that is on the stream now is done. ROCm 5.2.3 declares the
-  // per-thread one and does not export it.
+  // Records the event. It completes after all earlier work on the stream. ROCm 5.2.3 declares the
+  // per-thread variant but does not export it.
   hipError_t(FLETCHING_CALL* hipEventRecord)(hipEvent_t event, hipStream_t stream);
-  // The same with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4 and later.
+  // Records the event with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4 and later.
   hipError_t(FLETCHING_CALL* hipEventRecordWithFlags)(hipEvent_t event, hipStream_t stream,
                                                       uint32_t flags);
-  // Whether a stream is captured into a graph. Optional: ROCm 4.3 and later.
+  // Returns whether a stream is being captured into a graph. Optional: ROCm 4.3 and later.
   hipError_t(FLETCHING_CALL* hipStreamIsCapturing)(hipStream_t stream,
                                                    hipStreamCaptureStatus* status);
-  // Sets what the calling thread may call while streams are captured, and returns what it was.
-  // Before ROCm 7.2 hipEventQuery pays no attention to it for an event of a stream. Optional: ROCm
-  // 5.0 and later.
+  // Sets the calling thread's capture mode and returns the previous mode. Before ROCm 7.2,
+  // hipEventQuery ignores the mode for an event of a stream. Optional: ROCm 5.0 and later.
   hipError_t(FLETCHING_CALL* hipThreadExchangeStreamCaptureMode)(hipStreamCaptureMode* mode);
-  // Returns at once; what waits for the event goes on waiting.
+  // Destroys an event. Returns immediately; pending waits for the event continue.
   hipError_t(FLETCHING_CALL* hipEventDestroy)(hipEvent_t event);
-  // Blocks until the work on the stream is done.
+  // Blocks until the work on the stream has completed.
   hipError_t(FLETCHING_CALL* hipStreamSynchronize)(hipStream_t stream);
 };
 
@@ -2225,15 +2226,15 @@ static const char* const opencl_library_names[] = {
 static const char* const opencl_library_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
 #endif
 
-// What most functions return, and the state of an event.
+// The result of most functions, and the state of an event.
 typedef int32_t cl_int;
-// A number of things.
+// A number of items.
 typedef uint32_t cl_uint;
 // Flags.
 typedef uint64_t cl_bitfield;
-// What to ask about an event.
+// A property of an event.
 typedef uint32_t cl_event_info;
-// A driver.
+// A platform, which is a driver.
 typedef void* cl_platform_id;
 // A device.
 typedef void* cl_device_id;
@@ -2244,31 +2245,31 @@ typedef void* cl_command_queue;
 // An event.
 typedef void* cl_event;
 
-// Done.
+// Success.
 #define CL_SUCCESS ((cl_int)0)
-// State of an event: it has happened.
+// State of an event: completed.
 #define CL_COMPLETE ((cl_int)0)
-// State of an event: the device is at work.
+// State of an event: the device is executing the command.
 #define CL_RUNNING ((cl_int)1)
 // State of an event: the device has the command.
 #define CL_SUBMITTED ((cl_int)2)
 // State of an event: the queue has the command.
 #define CL_QUEUED ((cl_int)3)
-// An event that was waited on has failed.
+// An event in the wait list has failed.
 #define CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ((cl_int)(-14))
-// There is no such device.
+// No matching device exists.
 #define CL_DEVICE_NOT_FOUND ((cl_int)(-1))
-// No memory for a buffer.
+// Out of buffer memory.
 #define CL_MEM_OBJECT_ALLOCATION_FAILURE ((cl_int)(-4))
-// No resources on the device.
+// Out of device resources.
 #define CL_OUT_OF_RESOURCES ((cl_int)(-5))
-// No memory on the host.
+// Out of host memory.
 #define CL_OUT_OF_HOST_MEMORY ((cl_int)(-6))
-// Device code that does not compile.
+// The device code does not compile.
 #define CL_BUILD_PROGRAM_FAILURE ((cl_int)(-11))
-// Event and queue are of different contexts.
+// Event and queue belong to different contexts.
 #define CL_INVALID_CONTEXT ((cl_int)(-34))
-// An event of the list is none.
+// An element of the wait list is not an event.
 #define CL_INVALID_EVENT_WAIT_LIST ((cl_int)(-57))
 // The handle is not an event.
 #define CL_INVALID_EVENT ((cl_int)(-58))
@@ -2284,17 +2285,17 @@ typedef void* cl_event;
 #define CL_QUEUE_DEVICE ((cl_uint)0x1091)
 // The cl_context of a buffer.
 #define CL_MEM_CONTEXT ((cl_uint)0x1106)
-// The bytes of a buffer.
+// The size of a buffer in bytes.
 #define CL_MEM_SIZE ((cl_uint)0x1102)
-// A buffer that kernels may read and write.
+// A buffer for reads and writes by kernels.
 #define CL_MEM_READ_WRITE ((cl_bitfield)1)
 // The devices of a context.
 #define CL_CONTEXT_DEVICES ((cl_uint)0x1081)
-// Devices of every kind.
+// Devices of every type.
 #define CL_DEVICE_TYPE_ALL ((cl_bitfield)0xffffffff)
 // The name of a device.
 #define CL_DEVICE_NAME ((cl_uint)0x102b)
-// The version of OpenCL that a device supports; that of its driver is CL_DRIVER_VERSION.
+// The OpenCL version that a device supports. CL_DRIVER_VERSION is the version of its driver.
 #define CL_DEVICE_VERSION ((cl_uint)0x102f)
 
 // The state for an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS.
@@ -2332,33 +2333,33 @@ static const char* opencl_status_name(cl_int status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct opencl_functions {
-  // The drivers.
+  // Returns the platforms.
   cl_int(FLETCHING_CALL* clGetPlatformIDs)(cl_uint size, cl_platform_id* platforms, cl_uint* count);
-  // The devices of a driver.
+  // Returns the devices of a platform.
   cl_int(FLETCHING_CALL* clGetDeviceIDs)(cl_platform_id platform, cl_bitfield type, cl_uint size,
                                          cl_device_id* devices, cl_uint* count);
-  // One property of a device.
+  // Returns a property of a device.
   cl_int(FLETCHING_CALL* clGetDeviceInfo)(cl_device_id device, cl_uint what, size_t size,
                                           void* param_value, size_t* size_ret);
-  // One property of an event.
+  // Returns a property of an event.
   cl_int(FLETCHING_CALL* clGetEventInfo)(cl_event event, cl_event_info what, size_t size,
                                          void* param_value, size_t* size_ret);
-  // One property of a queue.
+  // Returns a property of a queue.
   cl_int(FLETCHING_CALL* clGetCommandQueueInfo)(cl_command_queue queue, cl_uint what, size_t size,
                                                 void* param_value, size_t* size_ret);
-  // Blocks the calling thread until all events have happened.
+  // Blocks the calling thread until all events have completed.
   cl_int(FLETCHING_CALL* clWaitForEvents)(cl_uint count, const cl_event* events);
-  // Lets what is enqueued from now on wait for the events; returns at once.
+  // Makes later commands wait for the events. Returns immediately.
   cl_int(FLETCHING_CALL* clEnqueueBarrierWithWaitList)(cl_command_queue queue, cl_uint count,
                                                        const cl_event* wait_list, cl_event* event);
-  // An event that happens when everything that is on the queue now is done.
+  // Creates an event that completes after all earlier commands on the queue.
   cl_int(FLETCHING_CALL* clEnqueueMarkerWithWaitList)(cl_command_queue queue, cl_uint count,
                                                       const cl_event* wait_list, cl_event* event);
-  // Gives one reference back.
+  // Drops a reference to an event.
   cl_int(FLETCHING_CALL* clReleaseEvent)(cl_event event);
-  // Sends what is on the queue to the device.
+  // Submits the commands of the queue to the device.
   cl_int(FLETCHING_CALL* clFlush)(cl_command_queue queue);
-  // Blocks until the work on the queue is done.
+  // Blocks until the work on the queue has completed.
   cl_int(FLETCHING_CALL* clFinish)(cl_command_queue queue);
 };
 
@@ -2751,29 +2752,29 @@ static const char* const vulkan_library_names[] = {"libvulkan.1.dylib", "libvulk
 static const char* const vulkan_library_names[] = {"libvulkan.so.1", "libvulkan.so", NULL};
 #endif
 
-// What most functions return, and the state of an event.
+// The result of most functions, and the state of an event.
 typedef int32_t VkResult;
 // An instance.
 typedef void* VkInstance;
-// A device of the machine.
+// A physical device.
 typedef void* VkPhysicalDevice;
-// What an application has opened of a device.
+// A logical device.
 typedef void* VkDevice;
 // A queue.
 typedef void* VkQueue;
-// Commands to submit to a queue.
+// A list of commands for submission to a queue.
 typedef void* VkCommandBuffer;
 // An event.
 typedef uint64_t VkEvent;
 // Flags of any kind.
 typedef uint32_t VkFlags;
-// Tells what a struct is.
+// The type of a struct.
 typedef int32_t VkStructureType;
-// A barrier for part of a buffer; none is needed here.
+// A barrier for part of a buffer; not used here.
 typedef struct VkBufferMemoryBarrier VkBufferMemoryBarrier;
-// A barrier for an image; none is needed here.
+// A barrier for an image; not used here.
 typedef struct VkImageMemoryBarrier VkImageMemoryBarrier;
-// Makes what was written before a wait visible after it.
+// Makes writes before a wait visible after it.
 typedef struct {
   VkStructureType sType;
   const void* pNext;
@@ -2781,25 +2782,25 @@ typedef struct {
   VkFlags dstAccessMask;
 } VkMemoryBarrier;
 
-// Done.
+// Success.
 #define VK_SUCCESS ((VkResult)0)
-// The event has happened.
+// The event has completed.
 #define VK_EVENT_SET ((VkResult)3)
 // The event is pending.
 #define VK_EVENT_RESET ((VkResult)4)
-// No memory on the host.
+// Out of host memory.
 #define VK_ERROR_OUT_OF_HOST_MEMORY ((VkResult)(-1))
-// No memory on the device.
+// Out of device memory.
 #define VK_ERROR_OUT_OF_DEVICE_MEMORY ((VkResult)(-2))
-// The device is gone.
+// The device is lost.
 #define VK_ERROR_DEVICE_LOST ((VkResult)(-4))
 // The sType of VkEventCreateInfo.
 #define VK_STRUCTURE_TYPE_EVENT_CREATE_INFO ((VkStructureType)10)
 // The sType of VkMemoryBarrier.
 #define VK_STRUCTURE_TYPE_MEMORY_BARRIER ((VkStructureType)46)
-// An event that the host cannot ask; Vulkan 1.3.
+// An event that the host cannot query; Vulkan 1.3.
 #define VK_EVENT_CREATE_DEVICE_ONLY_BIT ((VkFlags)1)
-// Every stage of the queue.
+// All pipeline stages of the queue.
 #define VK_PIPELINE_STAGE_ALL_COMMANDS_BIT ((VkFlags)0x10000)
 // Any read.
 #define VK_ACCESS_MEMORY_READ_BIT ((VkFlags)0x8000)
@@ -2826,13 +2827,13 @@ static const char* vulkan_status_name(VkResult status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct vulkan_functions {
-  // A function of an instance; NULL when there is none of this name.
+  // Returns an instance function, or NULL if the name is unknown.
   any_function(FLETCHING_CALL* vkGetInstanceProcAddr)(VkInstance instance, const char* name);
-  // A function of a device, without the detour through the loader.
+  // Returns a device function that bypasses the loader.
   any_function(FLETCHING_CALL* vkGetDeviceProcAddr)(VkDevice device, const char* name);
-  // Whether the event has happened.
+  // Returns whether the event has completed.
   VkResult(FLETCHING_CALL* vkGetEventStatus)(VkDevice device, VkEvent event);
-  // Lets the commands behind it wait for the events; of the same queue only.
+  // Makes later commands wait for events of the same queue.
   void(FLETCHING_CALL* vkCmdWaitEvents)(VkCommandBuffer commands, uint32_t count,
                                         const VkEvent* events, VkFlags from_stages,
                                         VkFlags to_stages, uint32_t memory_count,

@@ -14,29 +14,29 @@ type DeviceType int32
 
 // The device types that are known today.
 const (
-	// DeviceCPU is ARROW_DEVICE_CPU in Arrow, kDLCPU in DLPack. Main memory of the host. The same
-	// as an ArrowArray without a device. Device id: none; -1 by Arrow's convention, 0 by DLPack's.
+	// DeviceCPU is ARROW_DEVICE_CPU in Arrow, kDLCPU in DLPack. Main memory of the host, as for an
+	// ArrowArray without a device. Device id: none; -1 by Arrow's convention, 0 by DLPack's.
 	DeviceCPU DeviceType = 1
 
 	// DeviceCUDA is ARROW_DEVICE_CUDA in Arrow, kDLCUDA in DLPack. Memory of an NVIDIA GPU,
 	// allocated by the CUDA runtime or driver. Device id: CUDA device ordinal.
 	DeviceCUDA DeviceType = 2
 
-	// DeviceCUDAHost is ARROW_DEVICE_CUDA_HOST in Arrow, kDLCUDAHost in DLPack. Host memory that
-	// CUDA has pinned (cudaMallocHost, cuMemAllocHost). Device id: CUDA device ordinal of the
-	// context that pinned the memory.
+	// DeviceCUDAHost is ARROW_DEVICE_CUDA_HOST in Arrow, kDLCUDAHost in DLPack. Host memory pinned
+	// by CUDA (cudaMallocHost, cuMemAllocHost). Device id: CUDA device ordinal of the context that
+	// pinned the memory.
 	DeviceCUDAHost DeviceType = 3
 
 	// DeviceOpenCL is ARROW_DEVICE_OPENCL in Arrow, kDLOpenCL in DLPack. Memory of an OpenCL
-	// device. Device id: number of the device in the producer's context.
+	// device. Device id: device number in the producer's context.
 	DeviceOpenCL DeviceType = 4
 
 	// DeviceVulkan is ARROW_DEVICE_VULKAN in Arrow, kDLVulkan in DLPack. Memory of a Vulkan device.
-	// Device id: number of the physical device in the producer's instance.
+	// Device id: physical device number in the producer's instance.
 	DeviceVulkan DeviceType = 7
 
 	// DeviceMetal is ARROW_DEVICE_METAL in Arrow, kDLMetal in DLPack. Memory of an Apple GPU,
-	// allocated through Metal. Device id: number of the device in the system's list.
+	// allocated through Metal. Device id: device number in the system's list.
 	DeviceMetal DeviceType = 8
 
 	// DeviceVPI is ARROW_DEVICE_VPI in Arrow, kDLVPI in DLPack. Memory of a Verilog simulator.
@@ -47,14 +47,12 @@ const (
 	// through ROCm. Device id: HIP device ordinal.
 	DeviceROCM DeviceType = 10
 
-	// DeviceROCMHost is ARROW_DEVICE_ROCM_HOST in Arrow, kDLROCMHost in DLPack. Host memory that
-	// ROCm has pinned (hipMallocHost). Device id: HIP device ordinal of the context that pinned the
-	// memory.
+	// DeviceROCMHost is ARROW_DEVICE_ROCM_HOST in Arrow, kDLROCMHost in DLPack. Host memory pinned
+	// by ROCm (hipMallocHost). Device id: HIP device ordinal of the context that pinned the memory.
 	DeviceROCMHost DeviceType = 11
 
-	// DeviceExtDev is ARROW_DEVICE_EXT_DEV in Arrow, kDLExtDev in DLPack. A device that has no
-	// number of its own yet; the producer documents what it means. Device id: defined by the
-	// producer.
+	// DeviceExtDev is ARROW_DEVICE_EXT_DEV in Arrow, kDLExtDev in DLPack. A device without an
+	// assigned number; the producer documents its meaning. Device id: defined by the producer.
 	DeviceExtDev DeviceType = 12
 
 	// DeviceCUDAManaged is ARROW_DEVICE_CUDA_MANAGED in Arrow, kDLCUDAManaged in DLPack. Memory
@@ -62,8 +60,9 @@ const (
 	DeviceCUDAManaged DeviceType = 13
 
 	// DeviceOneAPI is ARROW_DEVICE_ONEAPI in Arrow, kDLOneAPI in DLPack. Unified shared memory on a
-	// oneAPI device that is not a partition of another. Device id: number of the non-partitioned
-	// device; the oneAPI runtime reports device type, allocation type and context of a pointer.
+	// oneAPI device that is not a partition of another device. Device id: number of the
+	// non-partitioned device; the oneAPI runtime reports device type, allocation type and context
+	// of a pointer.
 	DeviceOneAPI DeviceType = 14
 
 	// DeviceWebGPU is ARROW_DEVICE_WEBGPU in Arrow, kDLWebGPU in DLPack. Memory of a WebGPU device.
@@ -71,15 +70,15 @@ const (
 	DeviceWebGPU DeviceType = 15
 
 	// DeviceHexagon is ARROW_DEVICE_HEXAGON in Arrow, kDLHexagon in DLPack. Memory of a Qualcomm
-	// Hexagon DSP. Device id: number of the DSP.
+	// Hexagon DSP. Device id: DSP number.
 	DeviceHexagon DeviceType = 16
 
 	// DeviceMAIA is not in Arrow, kDLMAIA in DLPack. Memory of a Microsoft MAIA accelerator. Device
-	// id: defined by the runtime of the device.
+	// id: defined by the device's runtime.
 	DeviceMAIA DeviceType = 17
 
 	// DeviceTrn is not in Arrow, kDLTrn in DLPack. Memory of an AWS Trainium accelerator. Device
-	// id: defined by the runtime of the device.
+	// id: defined by the device's runtime.
 	DeviceTrn DeviceType = 18
 )
 

@@ -24,7 +24,7 @@ const (
 	// ECHILD: The process is a fork of the owner.
 	ECHILD int32 = int32(syscall.ECHILD)
 
-	// EAGAIN: A resource is exhausted for now.
+	// EAGAIN: A resource is temporarily exhausted.
 	EAGAIN int32 = int32(syscall.EAGAIN)
 
 	// ENOMEM: Out of memory.
@@ -48,7 +48,7 @@ const (
 	// EPIPE: The other side has closed the stream.
 	EPIPE int32 = int32(syscall.EPIPE)
 
-	// EDOM: An argument is outside the domain.
+	// EDOM: An argument is outside its domain.
 	EDOM int32 = int32(syscall.EDOM)
 
 	// ERANGE: A value does not fit into its type.
@@ -60,7 +60,7 @@ const (
 	// ENOSYS: The function is not implemented.
 	ENOSYS int32 = int32(syscall.ENOSYS)
 
-	// EPROTO: The other side broke the protocol.
+	// EPROTO: The other side violated the protocol.
 	EPROTO int32 = int32(syscall.EPROTO)
 
 	// EBADMSG: The data is malformed.
@@ -69,10 +69,10 @@ const (
 	// EOVERFLOW: A size does not fit into its type.
 	EOVERFLOW int32 = int32(syscall.EOVERFLOW)
 
-	// ENOTSUP: This device cannot do the operation.
+	// ENOTSUP: The device does not support the operation.
 	ENOTSUP int32 = int32(syscall.ENOTSUP)
 
-	// ETIMEDOUT: The time limit is over.
+	// ETIMEDOUT: The time limit has expired.
 	ETIMEDOUT int32 = int32(syscall.ETIMEDOUT)
 
 	// ECANCELED: The operation was canceled.

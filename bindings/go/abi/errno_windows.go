@@ -24,7 +24,7 @@ const (
 	// ECHILD: The process is a fork of the owner.
 	ECHILD int32 = 10
 
-	// EAGAIN: A resource is exhausted for now.
+	// EAGAIN: A resource is temporarily exhausted.
 	EAGAIN int32 = 11
 
 	// ENOMEM: Out of memory.
@@ -48,7 +48,7 @@ const (
 	// EPIPE: The other side has closed the stream.
 	EPIPE int32 = 32
 
-	// EDOM: An argument is outside the domain.
+	// EDOM: An argument is outside its domain.
 	EDOM int32 = 33
 
 	// ERANGE: A value does not fit into its type.
@@ -60,7 +60,7 @@ const (
 	// ENOSYS: The function is not implemented.
 	ENOSYS int32 = 40
 
-	// EPROTO: The other side broke the protocol.
+	// EPROTO: The other side violated the protocol.
 	EPROTO int32 = 134
 
 	// EBADMSG: The data is malformed.
@@ -69,10 +69,10 @@ const (
 	// EOVERFLOW: A size does not fit into its type.
 	EOVERFLOW int32 = 132
 
-	// ENOTSUP: This device cannot do the operation.
+	// ENOTSUP: The device does not support the operation.
 	ENOTSUP int32 = 129
 
-	// ETIMEDOUT: The time limit is over.
+	// ETIMEDOUT: The time limit has expired.
 	ETIMEDOUT int32 = 138
 
 	// ECANCELED: The operation was canceled.

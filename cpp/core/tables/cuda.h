@@ -22,9 +22,9 @@ static const char* const cuda_library_names[] = {NULL};
 static const char* const cuda_library_names[] = {"libcuda.so.1", "libcuda.so", NULL};
 #endif
 
-// What every function returns.
+// The result of every function.
 typedef int32_t CUresult;
-// A device, named by its ordinal.
+// A device, identified by its ordinal.
 typedef int32_t CUdevice;
 // An address in device memory.
 typedef uintptr_t CUdeviceptr;
@@ -34,92 +34,92 @@ typedef void* CUcontext;
 typedef void* CUevent;
 // A stream; the same as cudaStream_t. NULL is the default stream.
 typedef void* CUstream;
-// What to ask about a pointer.
+// A property of a pointer.
 typedef int32_t CUpointer_attribute;
-// What to ask about a device.
+// A property of a device.
 typedef int32_t CUdevice_attribute;
-// What a thread may call while a stream is captured.
+// The set of calls that a thread may make during a stream capture.
 typedef int32_t CUstreamCaptureMode;
-// Whether a stream is captured into a graph.
+// The capture state of a stream.
 typedef int32_t CUstreamCaptureStatus;
 
-// Done; of a query: the event has happened.
+// Success. For a query: the event has completed.
 #define CUDA_SUCCESS ((CUresult)0)
-// Of a query: the event is pending.
+// For a query: the event is pending.
 #define CUDA_ERROR_NOT_READY ((CUresult)0x258)
 // The driver is shutting down with the process.
 #define CUDA_ERROR_DEINITIALIZED ((CUresult)4)
-// There is a driver but no device.
+// The driver is present but found no device.
 #define CUDA_ERROR_NO_DEVICE ((CUresult)100)
 // No context is current.
 #define CUDA_ERROR_INVALID_CONTEXT ((CUresult)201)
-// What was passed is not a handle.
+// The argument is not a handle.
 #define CUDA_ERROR_INVALID_HANDLE ((CUresult)0x190)
-// The device has contained an exception; the process can run nothing more.
+// The device has contained an exception; the process can run no more work.
 #define CUDA_ERROR_CONTAINED ((CUresult)226)
-// A kernel used an invalid address; the process can run nothing more.
+// A kernel used an invalid address; the process can run no more work.
 #define CUDA_ERROR_ILLEGAL_ADDRESS ((CUresult)0x2bc)
-// A kernel took too long; the process can run nothing more.
+// A kernel exceeded the time limit; the process can run no more work.
 #define CUDA_ERROR_LAUNCH_TIMEOUT ((CUresult)0x2be)
-// The context is gone.
+// The context has been destroyed.
 #define CUDA_ERROR_CONTEXT_IS_DESTROYED ((CUresult)0x2c5)
-// An assertion of a kernel failed; the context has to be destroyed.
+// A kernel assertion failed; the context must be destroyed.
 #define CUDA_ERROR_ASSERT ((CUresult)0x2c6)
-// A kernel's stack is broken; the process can run nothing more.
+// The stack of a kernel is corrupted; the process can run no more work.
 #define CUDA_ERROR_HARDWARE_STACK_ERROR ((CUresult)0x2ca)
-// A kernel has an illegal instruction; the process can run nothing more.
+// A kernel executed an illegal instruction; the process can run no more work.
 #define CUDA_ERROR_ILLEGAL_INSTRUCTION ((CUresult)0x2cb)
-// A kernel used a misaligned address; the process can run nothing more.
+// A kernel used a misaligned address; the process can run no more work.
 #define CUDA_ERROR_MISALIGNED_ADDRESS ((CUresult)0x2cc)
-// A kernel used an address of another space; the process can run nothing more.
+// A kernel used the wrong address space; the process can run no more work.
 #define CUDA_ERROR_INVALID_ADDRESS_SPACE ((CUresult)0x2cd)
-// A kernel's program counter is invalid; the process can run nothing more.
+// The program counter of a kernel is invalid; the process can run no more work.
 #define CUDA_ERROR_INVALID_PC ((CUresult)0x2ce)
-// An exception occurred in a kernel; the process can run nothing more.
+// A kernel raised an exception; the process can run no more work.
 #define CUDA_ERROR_LAUNCH_FAILED ((CUresult)0x2cf)
-// A kernel left tensor memory allocated; the process can run nothing more.
+// A kernel did not free its tensor memory; the process can run no more work.
 #define CUDA_ERROR_TENSOR_MEMORY_LEAK ((CUresult)0x2d1)
-// The MPS server has ended this client; the process can run nothing more.
+// The MPS server has terminated this client; the process can run no more work.
 #define CUDA_ERROR_MPS_CLIENT_TERMINATED ((CUresult)0x32a)
-// The call is not permitted while a stream is captured.
+// The call is not permitted during a stream capture.
 #define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ((CUresult)0x384)
-// The capture has failed and is not ended yet.
+// The capture has failed but has not ended.
 #define CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ((CUresult)0x385)
-// The legacy default stream would depend on a stream that is captured.
+// The call would make the legacy default stream depend on a captured stream.
 #define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ((CUresult)0x38a)
 // An event with timing.
 #define CU_EVENT_DEFAULT ((uint32_t)0)
-// A host wait sleeps instead of spinning.
+// A host wait blocks instead of spinning.
 #define CU_EVENT_BLOCKING_SYNC ((uint32_t)1)
 // An event without timing.
 #define CU_EVENT_DISABLE_TIMING ((uint32_t)2)
-// In a capture: the graph records the event at each launch. Invalid outside of one.
+// In a capture, the graph records the event at each launch. Invalid outside a capture.
 #define CU_EVENT_RECORD_EXTERNAL ((uint32_t)1)
-// The only flag of cuStreamWaitEvent outside of graphs.
+// The only flag of cuStreamWaitEvent outside a capture.
 #define CU_EVENT_WAIT_DEFAULT ((uint32_t)0)
-// In a capture: the graph waits for the event at each launch. Invalid outside of one.
+// In a capture, the graph waits for the event at each launch. Invalid outside a capture.
 #define CU_EVENT_WAIT_EXTERNAL ((uint32_t)1)
-// A stream that waits for the legacy default stream and is waited for.
+// A stream that synchronizes with the legacy default stream.
 #define CU_STREAM_DEFAULT ((uint32_t)0)
-// A stream without that.
+// A stream that does not synchronize with the legacy default stream.
 #define CU_STREAM_NON_BLOCKING ((uint32_t)1)
 // The handle of the legacy default stream.
 #define CU_STREAM_LEGACY ((CUstream)1)
-// The handle of the default stream of the calling thread.
+// The handle of the calling thread's default stream.
 #define CU_STREAM_PER_THREAD ((CUstream)2)
-// The stream is not captured.
+// The stream is not being captured.
 #define CU_STREAM_CAPTURE_STATUS_NONE ((CUstreamCaptureStatus)0)
-// The stream is captured.
+// The stream is being captured.
 #define CU_STREAM_CAPTURE_STATUS_ACTIVE ((CUstreamCaptureStatus)1)
-// The capture has failed and is not ended yet.
+// The capture has failed but has not ended.
 #define CU_STREAM_CAPTURE_STATUS_INVALIDATED ((CUstreamCaptureStatus)2)
-// The thread may call what is unsafe during captures.
+// The thread may make calls that are unsafe during a capture.
 #define CU_STREAM_CAPTURE_MODE_RELAXED ((CUstreamCaptureMode)2)
-// Wait until the difference to the value is not negative.
+// Waits until the word minus the value is not negative.
 #define CU_STREAM_WAIT_VALUE_GEQ ((uint32_t)0)
-// Wait until the value is there.
+// Waits until the word equals the value.
 #define CU_STREAM_WAIT_VALUE_EQ ((uint32_t)1)
-// The CUcontext; NULL for memory of a pool.
+// The CUcontext; NULL for pool memory.
 #define CU_POINTER_ATTRIBUTE_CONTEXT ((CUpointer_attribute)1)
 // A CU_MEMORYTYPE_ value, 4 bytes.
 #define CU_POINTER_ATTRIBUTE_MEMORY_TYPE ((CUpointer_attribute)2)
@@ -127,7 +127,7 @@ typedef int32_t CUstreamCaptureStatus;
 #define CU_POINTER_ATTRIBUTE_DEVICE_POINTER ((CUpointer_attribute)3)
 // The address for the host.
 #define CU_POINTER_ATTRIBUTE_HOST_POINTER ((CUpointer_attribute)4)
-// Whether it is managed memory, 4 bytes.
+// Whether the memory is managed, 4 bytes.
 #define CU_POINTER_ATTRIBUTE_IS_MANAGED ((CUpointer_attribute)8)
 // The device, 4 bytes.
 #define CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ((CUpointer_attribute)9)
@@ -135,19 +135,19 @@ typedef int32_t CUstreamCaptureStatus;
 #define CU_MEMORYTYPE_HOST ((uint32_t)1)
 // Device memory.
 #define CU_MEMORYTYPE_DEVICE ((uint32_t)2)
-// Pinned for every context.
+// Pinned in every context.
 #define CU_MEMHOSTALLOC_PORTABLE ((uint32_t)1)
-// Mapped into the device's addresses.
+// Mapped into the device address space.
 #define CU_MEMHOSTALLOC_DEVICEMAP ((uint32_t)2)
 // Managed memory for any stream.
 #define CU_MEM_ATTACH_GLOBAL ((uint32_t)1)
-// Host and device share one range of addresses.
+// The host and the device share one address space.
 #define CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING ((CUdevice_attribute)41)
-// The 9 of 9.0.
+// The major compute capability: the 9 of 9.0.
 #define CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ((CUdevice_attribute)75)
-// The 0 of 9.0.
+// The minor compute capability: the 0 of 9.0.
 #define CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ((CUdevice_attribute)76)
-// Managed memory can be allocated.
+// The device supports managed memory.
 #define CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY ((CUdevice_attribute)83)
 // The host may read managed memory while kernels run.
 #define CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS ((CUdevice_attribute)89)
@@ -210,75 +210,77 @@ static const char* cuda_status_name(CUresult status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct cuda_functions {
-  // Initializes the driver in this process; flags is 0.
+  // Initializes the driver in this process. flags is 0.
   CUresult(FLETCHING_CALL* cuInit)(uint32_t flags);
-  // The CUDA version that the driver can run: 13050 is 13.5. Works before cuInit.
+  // Returns the newest CUDA version that the driver supports: 13050 is 13.5. Works before cuInit.
   CUresult(FLETCHING_CALL* cuDriverGetVersion)(int32_t* version);
-  // The name of a result; the text is static, NULL for an unknown number.
+  // Returns the name of a result as a static string; NULL for an unknown number.
   CUresult(FLETCHING_CALL* cuGetErrorName)(CUresult error, const char** text);
-  // A sentence about a result; the text is static, NULL for an unknown number.
+  // Returns the description of a result as a static string; NULL for an unknown number.
   CUresult(FLETCHING_CALL* cuGetErrorString)(CUresult error, const char** text);
-  // How many devices there are.
+  // Returns the number of devices.
   CUresult(FLETCHING_CALL* cuDeviceGetCount)(int32_t* count);
-  // The device with this ordinal, which is what device_id holds.
+  // Returns the device with this ordinal, which is the device_id.
   CUresult(FLETCHING_CALL* cuDeviceGet)(CUdevice* device, int32_t ordinal);
-  // The name of a device.
+  // Returns the name of a device.
   CUresult(FLETCHING_CALL* cuDeviceGetName)(char* name, int32_t size, CUdevice device);
-  // One property of a device.
+  // Returns a property of a device.
   CUresult(FLETCHING_CALL* cuDeviceGetAttribute)(int32_t* value, CUdevice_attribute attribute,
                                                  CUdevice device);
-  // Whether the primary context exists already; asking does not create it.
+  // Returns whether the primary context exists. Does not create it.
   CUresult(FLETCHING_CALL* cuDevicePrimaryCtxGetState)(CUdevice device, uint32_t* flags,
                                                        int32_t* active);
-  // The primary context with one more reference; creates it when it is not active.
+  // Returns the primary context and adds a reference. Creates the context if it is not active.
   CUresult(FLETCHING_CALL* cuDevicePrimaryCtxRetain)(CUcontext* context, CUdevice device);
-  // Gives one reference back; the last one destroys the context.
+  // Drops a reference to the primary context. The last one destroys the context.
   CUresult(FLETCHING_CALL* cuDevicePrimaryCtxRelease)(CUdevice device);
-  // The context of the calling thread; NULL when it has none.
+  // Returns the calling thread's context, or NULL if it has none.
   CUresult(FLETCHING_CALL* cuCtxGetCurrent)(CUcontext* context);
-  // Makes a context current for the calling thread, above the one before.
+  // Pushes a context onto the calling thread's stack and makes it current.
   CUresult(FLETCHING_CALL* cuCtxPushCurrent)(CUcontext context);
-  // Takes the topmost context off and makes the one below current.
+  // Pops the current context and makes the previous one current.
   CUresult(FLETCHING_CALL* cuCtxPopCurrent)(CUcontext* context);
-  // The device of the current context.
+  // Returns the device of the current context.
   CUresult(FLETCHING_CALL* cuCtxGetDevice)(CUdevice* device);
-  // A number that no other context of the process has, ever; a CUcontext may come back for another
-  // context. Optional: CUDA 12.0 and later.
+  // Returns an id that is unique among all contexts of the process, past and future. A CUcontext
+  // value may be reused for another context. Optional: CUDA 12.0 and later.
   CUresult(FLETCHING_CALL* cuCtxGetId)(CUcontext context, uint64_t* id);
-  // The context of a stream; that of the default streams is the current one.
-  // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
-  // Its _v2 has a third argument, for green contexts.
+  // Returns the context of a stream; for a default stream, the current context. Returns
+  // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed but has not ended.
+  // Its _v2 has a third argument for green contexts.
   CUresult(FLETCHING_CALL* cuStreamGetCtx)(CUstream stream, CUcontext* context);
-  // One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not know it.
+  // Returns a property of an address; CUDA_ERROR_INVALID_VALUE for an address that CUDA does not
+  // know.
   CUresult(FLETCHING_CALL* cuPointerGetAttribute)(void* data, CUpointer_attribute attribute,
                                                   CUdeviceptr pointer);
-  // Whether the work before the event is done.
+  // Returns whether the work before the event has completed.
   CUresult(FLETCHING_CALL* cuEventQuery)(CUevent event);
-  // Blocks the calling thread until the event has happened.
+  // Blocks the calling thread until the event has completed.
   CUresult(FLETCHING_CALL* cuEventSynchronize)(CUevent event);
-  // Lets what is enqueued on the stream from now on wait for the event; returns at once.
+  // Makes later work on the stream wait for the event. Returns immediately.
   CUresult(FLETCHING_CALL* cuStreamWaitEvent)(CUstream stream, CUevent event, uint32_t flags);
-  // A new event in the current context.
+  // Creates an event in the current context.
   CUresult(FLETCHING_CALL* cuEventCreate)(CUevent* event, uint32_t flags);
-  // The event happens when everything that is on the stream now is done.
+  // Records the event. It completes after all earlier work on the stream.
   CUresult(FLETCHING_CALL* cuEventRecord)(CUevent event, CUstream stream);
-  // The same with flags; the external one only on a stream that is captured. Optional: CUDA 11.1
-  // and later.
+  // Records the event with flags. The external flag is valid only on a captured stream. Optional:
+  // CUDA 11.1 and later.
   CUresult(FLETCHING_CALL* cuEventRecordWithFlags)(CUevent event, CUstream stream, uint32_t flags);
-  // Whether a stream is captured into a graph; does not disturb the capture. For the legacy default
-  // stream CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while a stream that waits for it is captured.
+  // Returns whether a stream is being captured into a graph, without affecting the capture. Returns
+  // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for the legacy default stream while a stream that
+  // synchronizes with it is being captured.
   CUresult(FLETCHING_CALL* cuStreamIsCapturing)(CUstream stream, CUstreamCaptureStatus* status);
-  // Sets what the calling thread may call while streams are captured, and returns what it was.
-  // While another thread captures in global mode, a call that is unsafe then fails, and fails the
-  // capture, unless the mode is relaxed.
+  // Sets the calling thread's capture mode and returns the previous mode. While another thread
+  // captures in global mode, an unsafe call fails and invalidates the capture, unless the calling
+  // thread's mode is relaxed.
   CUresult(FLETCHING_CALL* cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode* mode);
-  // Returns at once; what waits for the event goes on waiting.
+  // Destroys an event. Returns immediately; pending waits for the event continue.
   CUresult(FLETCHING_CALL* cuEventDestroy)(CUevent event);
-  // A new stream in the current context.
+  // Creates a stream in the current context.
   CUresult(FLETCHING_CALL* cuStreamCreate)(CUstream* stream, uint32_t flags);
-  // Returns at once; the work on the stream goes on.
+  // Destroys a stream. Returns immediately; the work on the stream continues.
   CUresult(FLETCHING_CALL* cuStreamDestroy)(CUstream stream);
-  // Blocks until the work on the stream is done.
+  // Blocks until the work on the stream has completed.
   CUresult(FLETCHING_CALL* cuStreamSynchronize)(CUstream stream);
 };
 

@@ -24,76 +24,76 @@ static const char* const hip_library_names[] = {"libamdhip64.so.7", "libamdhip64
                                                 "libamdhip64.so.5", "libamdhip64.so", NULL};
 #endif
 
-// What nearly every function returns.
+// The result of nearly every function.
 typedef int32_t hipError_t;
-// A device, named by its ordinal.
+// A device, identified by its ordinal.
 typedef int32_t hipDevice_t;
-// A context; AMD advises to use devices instead.
+// A context. AMD recommends devices instead.
 typedef void* hipCtx_t;
 // An event.
 typedef void* hipEvent_t;
 // A stream. NULL is the default stream.
 typedef void* hipStream_t;
-// What a thread may call while a stream is captured.
+// The set of calls that a thread may make during a stream capture.
 typedef int32_t hipStreamCaptureMode;
-// Whether a stream is captured into a graph.
+// The capture state of a stream.
 typedef int32_t hipStreamCaptureStatus;
 
-// Done; of a query: the event has happened.
+// Success. For a query: the event has completed.
 #define hipSuccess ((hipError_t)0)
-// Of a query: the event is pending.
+// For a query: the event is pending.
 #define hipErrorNotReady ((hipError_t)0x258)
 // The runtime is shutting down with the process.
 #define hipErrorDeinitialized ((hipError_t)4)
-// There is a runtime but no device.
+// The runtime is present but found no device.
 #define hipErrorNoDevice ((hipError_t)100)
 // No context is current.
 #define hipErrorInvalidContext ((hipError_t)201)
-// What was passed is not a handle.
+// The argument is not a handle.
 #define hipErrorInvalidHandle ((hipError_t)0x190)
 // A kernel used an invalid address.
 #define hipErrorIllegalAddress ((hipError_t)0x2bc)
-// An assertion of a kernel failed.
+// A kernel assertion failed.
 #define hipErrorAssert ((hipError_t)0x2c6)
-// An exception occurred in a kernel.
+// A kernel raised an exception.
 #define hipErrorLaunchFailure ((hipError_t)0x2cf)
-// The call is not permitted while a stream is captured.
+// The call is not permitted during a stream capture.
 #define hipErrorStreamCaptureUnsupported ((hipError_t)0x384)
-// The default stream would depend on a stream that is captured.
+// The call would make the default stream depend on a captured stream.
 #define hipErrorStreamCaptureImplicit ((hipError_t)0x38a)
-// The stream is not captured.
+// The stream is not being captured.
 #define hipStreamCaptureStatusNone ((hipStreamCaptureStatus)0)
-// The stream is captured.
+// The stream is being captured.
 #define hipStreamCaptureStatusActive ((hipStreamCaptureStatus)1)
-// The capture has failed and is not ended yet.
+// The capture has failed but has not ended.
 #define hipStreamCaptureStatusInvalidated ((hipStreamCaptureStatus)2)
-// The thread may call what is unsafe during captures.
+// The thread may make calls that are unsafe during a capture.
 #define hipStreamCaptureModeRelaxed ((hipStreamCaptureMode)2)
-// This runtime cannot do it.
+// This runtime does not support the operation.
 #define hipErrorNotSupported ((hipError_t)0x321)
 // An event with timing.
 #define hipEventDefault ((uint32_t)0)
-// A host wait sleeps instead of spinning.
+// A host wait blocks instead of spinning.
 #define hipEventBlockingSync ((uint32_t)1)
 // An event without timing.
 #define hipEventDisableTiming ((uint32_t)2)
-// A stream that waits for the default stream and is waited for.
+// A stream that synchronizes with the default stream.
 #define hipStreamDefault ((uint32_t)0)
-// A stream without that.
+// A stream that does not synchronize with the default stream.
 #define hipStreamNonBlocking ((uint32_t)1)
-// The handle of the default stream of the calling thread.
+// The handle of the calling thread's default stream.
 #define hipStreamPerThread ((hipStream_t)2)
-// Wait until the masked word is not below the value.
+// Waits until the masked word is at least the value.
 #define hipStreamWaitValueGte ((uint32_t)0)
-// Wait until the masked word is the value.
+// Waits until the masked word equals the value.
 #define hipStreamWaitValueEq ((uint32_t)1)
 // Pinned for every device.
 #define hipHostMallocPortable ((uint32_t)1)
-// Mapped into the device's addresses.
+// Mapped into the device address space.
 #define hipHostMallocMapped ((uint32_t)2)
 // Managed memory for any stream.
 #define hipMemAttachGlobal ((uint32_t)1)
-// A word of 8 bytes that a stream can wait for; the host writes it.
+// An 8-byte word that a stream can wait for and the host writes.
 #define hipMallocSignalMemory ((uint32_t)2)
 
 // The state for an answer of hipEventQuery.
@@ -132,52 +132,51 @@ static const char* hip_status_name(hipError_t status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct hip_functions {
-  // Initializes the runtime in this process; flags is 0.
+  // Initializes the runtime in this process. flags is 0.
   hipError_t(FLETCHING_CALL* hipInit)(uint32_t flags);
-  // The version of the runtime: 50221153 is 5.2.21153.
+  // Returns the version of the runtime: 50221153 is 5.2.21153.
   hipError_t(FLETCHING_CALL* hipRuntimeGetVersion)(int32_t* version);
-  // The name of a result; the text is static.
+  // Returns the name of a result as a static string.
   const char*(FLETCHING_CALL* hipGetErrorName)(hipError_t error);
-  // A sentence about a result; the text is static.
+  // Returns the description of a result as a static string.
   const char*(FLETCHING_CALL* hipGetErrorString)(hipError_t error);
-  // How many devices there are; hipErrorNoDevice when none.
+  // Returns the number of devices; hipErrorNoDevice if there are none.
   hipError_t(FLETCHING_CALL* hipGetDeviceCount)(int32_t* count);
-  // The device that the calling thread uses.
+  // Returns the calling thread's device.
   hipError_t(FLETCHING_CALL* hipGetDevice)(int32_t* device);
-  // The device that the calling thread uses from now on.
+  // Sets the calling thread's device.
   hipError_t(FLETCHING_CALL* hipSetDevice)(int32_t device);
-  // The device of a stream; that of a default stream is the calling thread's. Negative for an
-  // error.
+  // Returns the device of a stream; for a default stream, the calling thread's device. Negative for
+  // an error.
   int32_t(FLETCHING_CALL* hipGetStreamDeviceId)(hipStream_t stream);
-  // The device with this ordinal, which is what device_id holds.
+  // Returns the device with this ordinal, which is the device_id.
   hipError_t(FLETCHING_CALL* hipDeviceGet)(hipDevice_t* device, int32_t ordinal);
-  // The name of a device.
+  // Returns the name of a device.
   hipError_t(FLETCHING_CALL* hipDeviceGetName)(char* name, int32_t size, hipDevice_t device);
-  // Whether the work before the event is done.
+  // Returns whether the work before the event has completed.
   hipError_t(FLETCHING_CALL* hipEventQuery)(hipEvent_t event);
-  // Blocks the calling thread until the event has happened.
+  // Blocks the calling thread until the event has completed.
   hipError_t(FLETCHING_CALL* hipEventSynchronize)(hipEvent_t event);
-  // Lets what is enqueued on the stream from now on wait for the event; flags is 0.
+  // Makes later work on the stream wait for the event. flags is 0.
   hipError_t(FLETCHING_CALL* hipStreamWaitEvent)(hipStream_t stream, hipEvent_t event,
                                                  uint32_t flags);
-  // A new event on the calling thread's device.
+  // Creates an event on the calling thread's device.
   hipError_t(FLETCHING_CALL* hipEventCreateWithFlags)(hipEvent_t* event, uint32_t flags);
-  // The event happens when everything that is on the stream now is done. ROCm 5.2.3 declares the
-  // per-thread one and does not export it.
+  // Records the event. It completes after all earlier work on the stream. ROCm 5.2.3 declares the
+  // per-thread variant but does not export it.
   hipError_t(FLETCHING_CALL* hipEventRecord)(hipEvent_t event, hipStream_t stream);
-  // The same with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4 and later.
+  // Records the event with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4 and later.
   hipError_t(FLETCHING_CALL* hipEventRecordWithFlags)(hipEvent_t event, hipStream_t stream,
                                                       uint32_t flags);
-  // Whether a stream is captured into a graph. Optional: ROCm 4.3 and later.
+  // Returns whether a stream is being captured into a graph. Optional: ROCm 4.3 and later.
   hipError_t(FLETCHING_CALL* hipStreamIsCapturing)(hipStream_t stream,
                                                    hipStreamCaptureStatus* status);
-  // Sets what the calling thread may call while streams are captured, and returns what it was.
-  // Before ROCm 7.2 hipEventQuery pays no attention to it for an event of a stream. Optional: ROCm
-  // 5.0 and later.
+  // Sets the calling thread's capture mode and returns the previous mode. Before ROCm 7.2,
+  // hipEventQuery ignores the mode for an event of a stream. Optional: ROCm 5.0 and later.
   hipError_t(FLETCHING_CALL* hipThreadExchangeStreamCaptureMode)(hipStreamCaptureMode* mode);
-  // Returns at once; what waits for the event goes on waiting.
+  // Destroys an event. Returns immediately; pending waits for the event continue.
   hipError_t(FLETCHING_CALL* hipEventDestroy)(hipEvent_t event);
-  // Blocks until the work on the stream is done.
+  // Blocks until the work on the stream has completed.
   hipError_t(FLETCHING_CALL* hipStreamSynchronize)(hipStream_t stream);
 };
 

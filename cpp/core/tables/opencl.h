@@ -23,15 +23,15 @@ static const char* const opencl_library_names[] = {
 static const char* const opencl_library_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
 #endif
 
-// What most functions return, and the state of an event.
+// The result of most functions, and the state of an event.
 typedef int32_t cl_int;
-// A number of things.
+// A number of items.
 typedef uint32_t cl_uint;
 // Flags.
 typedef uint64_t cl_bitfield;
-// What to ask about an event.
+// A property of an event.
 typedef uint32_t cl_event_info;
-// A driver.
+// A platform, which is a driver.
 typedef void* cl_platform_id;
 // A device.
 typedef void* cl_device_id;
@@ -42,31 +42,31 @@ typedef void* cl_command_queue;
 // An event.
 typedef void* cl_event;
 
-// Done.
+// Success.
 #define CL_SUCCESS ((cl_int)0)
-// State of an event: it has happened.
+// State of an event: completed.
 #define CL_COMPLETE ((cl_int)0)
-// State of an event: the device is at work.
+// State of an event: the device is executing the command.
 #define CL_RUNNING ((cl_int)1)
 // State of an event: the device has the command.
 #define CL_SUBMITTED ((cl_int)2)
 // State of an event: the queue has the command.
 #define CL_QUEUED ((cl_int)3)
-// An event that was waited on has failed.
+// An event in the wait list has failed.
 #define CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ((cl_int)(-14))
-// There is no such device.
+// No matching device exists.
 #define CL_DEVICE_NOT_FOUND ((cl_int)(-1))
-// No memory for a buffer.
+// Out of buffer memory.
 #define CL_MEM_OBJECT_ALLOCATION_FAILURE ((cl_int)(-4))
-// No resources on the device.
+// Out of device resources.
 #define CL_OUT_OF_RESOURCES ((cl_int)(-5))
-// No memory on the host.
+// Out of host memory.
 #define CL_OUT_OF_HOST_MEMORY ((cl_int)(-6))
-// Device code that does not compile.
+// The device code does not compile.
 #define CL_BUILD_PROGRAM_FAILURE ((cl_int)(-11))
-// Event and queue are of different contexts.
+// Event and queue belong to different contexts.
 #define CL_INVALID_CONTEXT ((cl_int)(-34))
-// An event of the list is none.
+// An element of the wait list is not an event.
 #define CL_INVALID_EVENT_WAIT_LIST ((cl_int)(-57))
 // The handle is not an event.
 #define CL_INVALID_EVENT ((cl_int)(-58))
@@ -82,17 +82,17 @@ typedef void* cl_event;
 #define CL_QUEUE_DEVICE ((cl_uint)0x1091)
 // The cl_context of a buffer.
 #define CL_MEM_CONTEXT ((cl_uint)0x1106)
-// The bytes of a buffer.
+// The size of a buffer in bytes.
 #define CL_MEM_SIZE ((cl_uint)0x1102)
-// A buffer that kernels may read and write.
+// A buffer for reads and writes by kernels.
 #define CL_MEM_READ_WRITE ((cl_bitfield)1)
 // The devices of a context.
 #define CL_CONTEXT_DEVICES ((cl_uint)0x1081)
-// Devices of every kind.
+// Devices of every type.
 #define CL_DEVICE_TYPE_ALL ((cl_bitfield)0xffffffff)
 // The name of a device.
 #define CL_DEVICE_NAME ((cl_uint)0x102b)
-// The version of OpenCL that a device supports; that of its driver is CL_DRIVER_VERSION.
+// The OpenCL version that a device supports. CL_DRIVER_VERSION is the version of its driver.
 #define CL_DEVICE_VERSION ((cl_uint)0x102f)
 
 // The state for an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS.
@@ -130,33 +130,33 @@ static const char* opencl_status_name(cl_int status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct opencl_functions {
-  // The drivers.
+  // Returns the platforms.
   cl_int(FLETCHING_CALL* clGetPlatformIDs)(cl_uint size, cl_platform_id* platforms, cl_uint* count);
-  // The devices of a driver.
+  // Returns the devices of a platform.
   cl_int(FLETCHING_CALL* clGetDeviceIDs)(cl_platform_id platform, cl_bitfield type, cl_uint size,
                                          cl_device_id* devices, cl_uint* count);
-  // One property of a device.
+  // Returns a property of a device.
   cl_int(FLETCHING_CALL* clGetDeviceInfo)(cl_device_id device, cl_uint what, size_t size,
                                           void* param_value, size_t* size_ret);
-  // One property of an event.
+  // Returns a property of an event.
   cl_int(FLETCHING_CALL* clGetEventInfo)(cl_event event, cl_event_info what, size_t size,
                                          void* param_value, size_t* size_ret);
-  // One property of a queue.
+  // Returns a property of a queue.
   cl_int(FLETCHING_CALL* clGetCommandQueueInfo)(cl_command_queue queue, cl_uint what, size_t size,
                                                 void* param_value, size_t* size_ret);
-  // Blocks the calling thread until all events have happened.
+  // Blocks the calling thread until all events have completed.
   cl_int(FLETCHING_CALL* clWaitForEvents)(cl_uint count, const cl_event* events);
-  // Lets what is enqueued from now on wait for the events; returns at once.
+  // Makes later commands wait for the events. Returns immediately.
   cl_int(FLETCHING_CALL* clEnqueueBarrierWithWaitList)(cl_command_queue queue, cl_uint count,
                                                        const cl_event* wait_list, cl_event* event);
-  // An event that happens when everything that is on the queue now is done.
+  // Creates an event that completes after all earlier commands on the queue.
   cl_int(FLETCHING_CALL* clEnqueueMarkerWithWaitList)(cl_command_queue queue, cl_uint count,
                                                       const cl_event* wait_list, cl_event* event);
-  // Gives one reference back.
+  // Drops a reference to an event.
   cl_int(FLETCHING_CALL* clReleaseEvent)(cl_event event);
-  // Sends what is on the queue to the device.
+  // Submits the commands of the queue to the device.
   cl_int(FLETCHING_CALL* clFlush)(cl_command_queue queue);
-  // Blocks until the work on the queue is done.
+  // Blocks until the work on the queue has completed.
   cl_int(FLETCHING_CALL* clFinish)(cl_command_queue queue);
 };
 

@@ -23,29 +23,29 @@ static const char* const vulkan_library_names[] = {"libvulkan.1.dylib", "libvulk
 static const char* const vulkan_library_names[] = {"libvulkan.so.1", "libvulkan.so", NULL};
 #endif
 
-// What most functions return, and the state of an event.
+// The result of most functions, and the state of an event.
 typedef int32_t VkResult;
 // An instance.
 typedef void* VkInstance;
-// A device of the machine.
+// A physical device.
 typedef void* VkPhysicalDevice;
-// What an application has opened of a device.
+// A logical device.
 typedef void* VkDevice;
 // A queue.
 typedef void* VkQueue;
-// Commands to submit to a queue.
+// A list of commands for submission to a queue.
 typedef void* VkCommandBuffer;
 // An event.
 typedef uint64_t VkEvent;
 // Flags of any kind.
 typedef uint32_t VkFlags;
-// Tells what a struct is.
+// The type of a struct.
 typedef int32_t VkStructureType;
-// A barrier for part of a buffer; none is needed here.
+// A barrier for part of a buffer; not used here.
 typedef struct VkBufferMemoryBarrier VkBufferMemoryBarrier;
-// A barrier for an image; none is needed here.
+// A barrier for an image; not used here.
 typedef struct VkImageMemoryBarrier VkImageMemoryBarrier;
-// Makes what was written before a wait visible after it.
+// Makes writes before a wait visible after it.
 typedef struct {
   VkStructureType sType;
   const void* pNext;
@@ -53,25 +53,25 @@ typedef struct {
   VkFlags dstAccessMask;
 } VkMemoryBarrier;
 
-// Done.
+// Success.
 #define VK_SUCCESS ((VkResult)0)
-// The event has happened.
+// The event has completed.
 #define VK_EVENT_SET ((VkResult)3)
 // The event is pending.
 #define VK_EVENT_RESET ((VkResult)4)
-// No memory on the host.
+// Out of host memory.
 #define VK_ERROR_OUT_OF_HOST_MEMORY ((VkResult)(-1))
-// No memory on the device.
+// Out of device memory.
 #define VK_ERROR_OUT_OF_DEVICE_MEMORY ((VkResult)(-2))
-// The device is gone.
+// The device is lost.
 #define VK_ERROR_DEVICE_LOST ((VkResult)(-4))
 // The sType of VkEventCreateInfo.
 #define VK_STRUCTURE_TYPE_EVENT_CREATE_INFO ((VkStructureType)10)
 // The sType of VkMemoryBarrier.
 #define VK_STRUCTURE_TYPE_MEMORY_BARRIER ((VkStructureType)46)
-// An event that the host cannot ask; Vulkan 1.3.
+// An event that the host cannot query; Vulkan 1.3.
 #define VK_EVENT_CREATE_DEVICE_ONLY_BIT ((VkFlags)1)
-// Every stage of the queue.
+// All pipeline stages of the queue.
 #define VK_PIPELINE_STAGE_ALL_COMMANDS_BIT ((VkFlags)0x10000)
 // Any read.
 #define VK_ACCESS_MEMORY_READ_BIT ((VkFlags)0x8000)
@@ -98,13 +98,13 @@ static const char* vulkan_status_name(VkResult status) {
 
 // The functions of the library. One that the library lacks is NULL.
 struct vulkan_functions {
-  // A function of an instance; NULL when there is none of this name.
+  // Returns an instance function, or NULL if the name is unknown.
   any_function(FLETCHING_CALL* vkGetInstanceProcAddr)(VkInstance instance, const char* name);
-  // A function of a device, without the detour through the loader.
+  // Returns a device function that bypasses the loader.
   any_function(FLETCHING_CALL* vkGetDeviceProcAddr)(VkDevice device, const char* name);
-  // Whether the event has happened.
+  // Returns whether the event has completed.
   VkResult(FLETCHING_CALL* vkGetEventStatus)(VkDevice device, VkEvent event);
-  // Lets the commands behind it wait for the events; of the same queue only.
+  // Makes later commands wait for events of the same queue.
   void(FLETCHING_CALL* vkCmdWaitEvents)(VkCommandBuffer commands, uint32_t count,
                                         const VkEvent* events, VkFlags from_stages,
                                         VkFlags to_stages, uint32_t memory_count,

@@ -117,11 +117,11 @@ struct ArrowArray {
 // DLDeviceType. Unknown values are passed on unchanged.
 typedef int32_t ArrowDeviceType;
 
-// Main memory of the host. The same as an ArrowArray without a device.
+// Main memory of the host, as for an ArrowArray without a device.
 #define ARROW_DEVICE_CPU 1
 // Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver.
 #define ARROW_DEVICE_CUDA 2
-// Host memory that CUDA has pinned (cudaMallocHost, cuMemAllocHost).
+// Host memory pinned by CUDA (cudaMallocHost, cuMemAllocHost).
 #define ARROW_DEVICE_CUDA_HOST 3
 // Memory of an OpenCL device.
 #define ARROW_DEVICE_OPENCL 4
@@ -133,13 +133,13 @@ typedef int32_t ArrowDeviceType;
 #define ARROW_DEVICE_VPI 9
 // Memory of an AMD GPU, allocated through ROCm.
 #define ARROW_DEVICE_ROCM 10
-// Host memory that ROCm has pinned (hipMallocHost).
+// Host memory pinned by ROCm (hipMallocHost).
 #define ARROW_DEVICE_ROCM_HOST 11
-// A device that has no number of its own yet; the producer documents what it means.
+// A device without an assigned number; the producer documents its meaning.
 #define ARROW_DEVICE_EXT_DEV 12
 // Memory that CUDA migrates between host and GPU (cudaMallocManaged).
 #define ARROW_DEVICE_CUDA_MANAGED 13
-// Unified shared memory on a oneAPI device that is not a partition of another.
+// Unified shared memory on a oneAPI device that is not a partition of another device.
 #define ARROW_DEVICE_ONEAPI 14
 // Memory of a WebGPU device.
 #define ARROW_DEVICE_WEBGPU 15

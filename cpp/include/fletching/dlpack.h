@@ -52,11 +52,11 @@ typedef enum : int32_t {
 #else
 typedef enum {
 #endif
-  // Main memory of the host. The same as an ArrowArray without a device.
+  // Main memory of the host, as for an ArrowArray without a device.
   kDLCPU = 1,
   // Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver.
   kDLCUDA = 2,
-  // Host memory that CUDA has pinned (cudaMallocHost, cuMemAllocHost).
+  // Host memory pinned by CUDA (cudaMallocHost, cuMemAllocHost).
   kDLCUDAHost = 3,
   // Memory of an OpenCL device.
   kDLOpenCL = 4,
@@ -68,13 +68,13 @@ typedef enum {
   kDLVPI = 9,
   // Memory of an AMD GPU, allocated through ROCm.
   kDLROCM = 10,
-  // Host memory that ROCm has pinned (hipMallocHost).
+  // Host memory pinned by ROCm (hipMallocHost).
   kDLROCMHost = 11,
-  // A device that has no number of its own yet; the producer documents what it means.
+  // A device without an assigned number; the producer documents its meaning.
   kDLExtDev = 12,
   // Memory that CUDA migrates between host and GPU (cudaMallocManaged).
   kDLCUDAManaged = 13,
-  // Unified shared memory on a oneAPI device that is not a partition of another.
+  // Unified shared memory on a oneAPI device that is not a partition of another device.
   kDLOneAPI = 14,
   // Memory of a WebGPU device.
   kDLWebGPU = 15,

@@ -13,13 +13,13 @@
 
 #include "runtimes/loader.hpp"
 
-/// The driver API only: it comes with the driver, so a consumer needs no CUDA toolkit. Handles of
-/// the runtime API are the same handles: cudaEvent_t is CUevent, cudaStream_t is CUstream.
+/// The driver API only. It is part of the driver, so a consumer needs no CUDA toolkit. The handles
+/// of the runtime API are interchangeable: cudaEvent_t is CUevent, cudaStream_t is CUstream.
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda {
 
-/// What every function returns.
+/// The result of every function.
 using CUresult = std::int32_t;
-/// A device, named by its ordinal.
+/// A device, identified by its ordinal.
 using CUdevice = std::int32_t;
 /// An address in device memory.
 using CUdeviceptr = std::uintptr_t;
@@ -33,100 +33,102 @@ using CUstream = struct CUstreamOpaque*;
 using CUmodule = struct CUmoduleOpaque*;
 /// A kernel of a module.
 using CUfunction = struct CUfunctionOpaque*;
-/// What to ask about a pointer.
+/// A property of a pointer.
 using CUpointer_attribute = std::int32_t;
-/// What to ask about a device.
+/// A property of a device.
 using CUdevice_attribute = std::int32_t;
-/// What a thread may call while a stream is captured.
+/// The set of calls that a thread may make during a stream capture.
 using CUstreamCaptureMode = std::int32_t;
-/// Whether a stream is captured into a graph.
+/// The capture state of a stream.
 using CUstreamCaptureStatus = std::int32_t;
 
-/// CUDA_SUCCESS: Done; of a query: the event has happened.
+/// CUDA_SUCCESS: Success. For a query: the event has completed.
 inline constexpr CUresult kCudaSuccess = 0;
-/// CUDA_ERROR_NOT_READY: Of a query: the event is pending.
+/// CUDA_ERROR_NOT_READY: For a query: the event is pending.
 inline constexpr CUresult kCudaErrorNotReady = 0x258;
 /// CUDA_ERROR_DEINITIALIZED: The driver is shutting down with the process.
 inline constexpr CUresult kCudaErrorDeinitialized = 4;
-/// CUDA_ERROR_NO_DEVICE: There is a driver but no device.
+/// CUDA_ERROR_NO_DEVICE: The driver is present but found no device.
 inline constexpr CUresult kCudaErrorNoDevice = 100;
 /// CUDA_ERROR_INVALID_CONTEXT: No context is current.
 inline constexpr CUresult kCudaErrorInvalidContext = 201;
-/// CUDA_ERROR_INVALID_HANDLE: What was passed is not a handle.
+/// CUDA_ERROR_INVALID_HANDLE: The argument is not a handle.
 inline constexpr CUresult kCudaErrorInvalidHandle = 0x190;
-/// CUDA_ERROR_CONTAINED: The device has contained an exception; the process can run nothing more.
+/// CUDA_ERROR_CONTAINED: The device has contained an exception; the process can run no more work.
 inline constexpr CUresult kCudaErrorContained = 226;
-/// CUDA_ERROR_ILLEGAL_ADDRESS: A kernel used an invalid address; the process can run nothing more.
+/// CUDA_ERROR_ILLEGAL_ADDRESS: A kernel used an invalid address; the process can run no more work.
 inline constexpr CUresult kCudaErrorIllegalAddress = 0x2bc;
-/// CUDA_ERROR_LAUNCH_TIMEOUT: A kernel took too long; the process can run nothing more.
+/// CUDA_ERROR_LAUNCH_TIMEOUT: A kernel exceeded the time limit; the process can run no more work.
 inline constexpr CUresult kCudaErrorLaunchTimeout = 0x2be;
-/// CUDA_ERROR_CONTEXT_IS_DESTROYED: The context is gone.
+/// CUDA_ERROR_CONTEXT_IS_DESTROYED: The context has been destroyed.
 inline constexpr CUresult kCudaErrorContextIsDestroyed = 0x2c5;
-/// CUDA_ERROR_ASSERT: An assertion of a kernel failed; the context has to be destroyed.
+/// CUDA_ERROR_ASSERT: A kernel assertion failed; the context must be destroyed.
 inline constexpr CUresult kCudaErrorAssert = 0x2c6;
-/// CUDA_ERROR_HARDWARE_STACK_ERROR: A kernel's stack is broken; the process can run nothing more.
+/// CUDA_ERROR_HARDWARE_STACK_ERROR: The stack of a kernel is corrupted; the process can run no more
+/// work.
 inline constexpr CUresult kCudaErrorHardwareStackError = 0x2ca;
-/// CUDA_ERROR_ILLEGAL_INSTRUCTION: A kernel has an illegal instruction; the process can run nothing
-/// more.
+/// CUDA_ERROR_ILLEGAL_INSTRUCTION: A kernel executed an illegal instruction; the process can run no
+/// more work.
 inline constexpr CUresult kCudaErrorIllegalInstruction = 0x2cb;
-/// CUDA_ERROR_MISALIGNED_ADDRESS: A kernel used a misaligned address; the process can run nothing
-/// more.
+/// CUDA_ERROR_MISALIGNED_ADDRESS: A kernel used a misaligned address; the process can run no more
+/// work.
 inline constexpr CUresult kCudaErrorMisalignedAddress = 0x2cc;
-/// CUDA_ERROR_INVALID_ADDRESS_SPACE: A kernel used an address of another space; the process can run
-/// nothing more.
+/// CUDA_ERROR_INVALID_ADDRESS_SPACE: A kernel used the wrong address space; the process can run no
+/// more work.
 inline constexpr CUresult kCudaErrorInvalidAddressSpace = 0x2cd;
-/// CUDA_ERROR_INVALID_PC: A kernel's program counter is invalid; the process can run nothing more.
+/// CUDA_ERROR_INVALID_PC: The program counter of a kernel is invalid; the process can run no more
+/// work.
 inline constexpr CUresult kCudaErrorInvalidPc = 0x2ce;
-/// CUDA_ERROR_LAUNCH_FAILED: An exception occurred in a kernel; the process can run nothing more.
+/// CUDA_ERROR_LAUNCH_FAILED: A kernel raised an exception; the process can run no more work.
 inline constexpr CUresult kCudaErrorLaunchFailed = 0x2cf;
-/// CUDA_ERROR_TENSOR_MEMORY_LEAK: A kernel left tensor memory allocated; the process can run
-/// nothing more.
+/// CUDA_ERROR_TENSOR_MEMORY_LEAK: A kernel did not free its tensor memory; the process can run no
+/// more work.
 inline constexpr CUresult kCudaErrorTensorMemoryLeak = 0x2d1;
-/// CUDA_ERROR_MPS_CLIENT_TERMINATED: The MPS server has ended this client; the process can run
-/// nothing more.
+/// CUDA_ERROR_MPS_CLIENT_TERMINATED: The MPS server has terminated this client; the process can run
+/// no more work.
 inline constexpr CUresult kCudaErrorMpsClientTerminated = 0x32a;
-/// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: The call is not permitted while a stream is captured.
+/// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: The call is not permitted during a stream capture.
 inline constexpr CUresult kCudaErrorStreamCaptureUnsupported = 0x384;
-/// CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: The capture has failed and is not ended yet.
+/// CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: The capture has failed but has not ended.
 inline constexpr CUresult kCudaErrorStreamCaptureInvalidated = 0x385;
-/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: The legacy default stream would depend on a stream that is
-/// captured.
+/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: The call would make the legacy default stream depend on a
+/// captured stream.
 inline constexpr CUresult kCudaErrorStreamCaptureImplicit = 0x38a;
 /// CU_EVENT_DEFAULT: An event with timing.
 inline constexpr std::uint32_t kCuEventDefault = 0;
-/// CU_EVENT_BLOCKING_SYNC: A host wait sleeps instead of spinning.
+/// CU_EVENT_BLOCKING_SYNC: A host wait blocks instead of spinning.
 inline constexpr std::uint32_t kCuEventBlockingSync = 1;
 /// CU_EVENT_DISABLE_TIMING: An event without timing.
 inline constexpr std::uint32_t kCuEventDisableTiming = 2;
-/// CU_EVENT_RECORD_EXTERNAL: In a capture: the graph records the event at each launch. Invalid
-/// outside of one.
+/// CU_EVENT_RECORD_EXTERNAL: In a capture, the graph records the event at each launch. Invalid
+/// outside a capture.
 inline constexpr std::uint32_t kCuEventRecordExternal = 1;
-/// CU_EVENT_WAIT_DEFAULT: The only flag of cuStreamWaitEvent outside of graphs.
+/// CU_EVENT_WAIT_DEFAULT: The only flag of cuStreamWaitEvent outside a capture.
 inline constexpr std::uint32_t kCuEventWaitDefault = 0;
-/// CU_EVENT_WAIT_EXTERNAL: In a capture: the graph waits for the event at each launch. Invalid
-/// outside of one.
+/// CU_EVENT_WAIT_EXTERNAL: In a capture, the graph waits for the event at each launch. Invalid
+/// outside a capture.
 inline constexpr std::uint32_t kCuEventWaitExternal = 1;
-/// CU_STREAM_DEFAULT: A stream that waits for the legacy default stream and is waited for.
+/// CU_STREAM_DEFAULT: A stream that synchronizes with the legacy default stream.
 inline constexpr std::uint32_t kCuStreamDefault = 0;
-/// CU_STREAM_NON_BLOCKING: A stream without that.
+/// CU_STREAM_NON_BLOCKING: A stream that does not synchronize with the legacy default stream.
 inline constexpr std::uint32_t kCuStreamNonBlocking = 1;
 /// CU_STREAM_LEGACY: The handle of the legacy default stream.
 inline constexpr std::uintptr_t kCuStreamLegacy = 1;
-/// CU_STREAM_PER_THREAD: The handle of the default stream of the calling thread.
+/// CU_STREAM_PER_THREAD: The handle of the calling thread's default stream.
 inline constexpr std::uintptr_t kCuStreamPerThread = 2;
-/// CU_STREAM_CAPTURE_STATUS_NONE: The stream is not captured.
+/// CU_STREAM_CAPTURE_STATUS_NONE: The stream is not being captured.
 inline constexpr CUstreamCaptureStatus kCuStreamCaptureStatusNone = 0;
-/// CU_STREAM_CAPTURE_STATUS_ACTIVE: The stream is captured.
+/// CU_STREAM_CAPTURE_STATUS_ACTIVE: The stream is being captured.
 inline constexpr CUstreamCaptureStatus kCuStreamCaptureStatusActive = 1;
-/// CU_STREAM_CAPTURE_STATUS_INVALIDATED: The capture has failed and is not ended yet.
+/// CU_STREAM_CAPTURE_STATUS_INVALIDATED: The capture has failed but has not ended.
 inline constexpr CUstreamCaptureStatus kCuStreamCaptureStatusInvalidated = 2;
-/// CU_STREAM_CAPTURE_MODE_RELAXED: The thread may call what is unsafe during captures.
+/// CU_STREAM_CAPTURE_MODE_RELAXED: The thread may make calls that are unsafe during a capture.
 inline constexpr CUstreamCaptureMode kCuStreamCaptureModeRelaxed = 2;
-/// CU_STREAM_WAIT_VALUE_GEQ: Wait until the difference to the value is not negative.
+/// CU_STREAM_WAIT_VALUE_GEQ: Waits until the word minus the value is not negative.
 inline constexpr std::uint32_t kCuStreamWaitValueGeq = 0;
-/// CU_STREAM_WAIT_VALUE_EQ: Wait until the value is there.
+/// CU_STREAM_WAIT_VALUE_EQ: Waits until the word equals the value.
 inline constexpr std::uint32_t kCuStreamWaitValueEq = 1;
-/// CU_POINTER_ATTRIBUTE_CONTEXT: The CUcontext; NULL for memory of a pool.
+/// CU_POINTER_ATTRIBUTE_CONTEXT: The CUcontext; NULL for pool memory.
 inline constexpr CUpointer_attribute kCuPointerAttributeContext = 1;
 /// CU_POINTER_ATTRIBUTE_MEMORY_TYPE: A CU_MEMORYTYPE_ value, 4 bytes.
 inline constexpr CUpointer_attribute kCuPointerAttributeMemoryType = 2;
@@ -134,7 +136,7 @@ inline constexpr CUpointer_attribute kCuPointerAttributeMemoryType = 2;
 inline constexpr CUpointer_attribute kCuPointerAttributeDevicePointer = 3;
 /// CU_POINTER_ATTRIBUTE_HOST_POINTER: The address for the host.
 inline constexpr CUpointer_attribute kCuPointerAttributeHostPointer = 4;
-/// CU_POINTER_ATTRIBUTE_IS_MANAGED: Whether it is managed memory, 4 bytes.
+/// CU_POINTER_ATTRIBUTE_IS_MANAGED: Whether the memory is managed, 4 bytes.
 inline constexpr CUpointer_attribute kCuPointerAttributeIsManaged = 8;
 /// CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: The device, 4 bytes.
 inline constexpr CUpointer_attribute kCuPointerAttributeDeviceOrdinal = 9;
@@ -142,19 +144,19 @@ inline constexpr CUpointer_attribute kCuPointerAttributeDeviceOrdinal = 9;
 inline constexpr std::uint32_t kCuMemorytypeHost = 1;
 /// CU_MEMORYTYPE_DEVICE: Device memory.
 inline constexpr std::uint32_t kCuMemorytypeDevice = 2;
-/// CU_MEMHOSTALLOC_PORTABLE: Pinned for every context.
+/// CU_MEMHOSTALLOC_PORTABLE: Pinned in every context.
 inline constexpr std::uint32_t kCuMemhostallocPortable = 1;
-/// CU_MEMHOSTALLOC_DEVICEMAP: Mapped into the device's addresses.
+/// CU_MEMHOSTALLOC_DEVICEMAP: Mapped into the device address space.
 inline constexpr std::uint32_t kCuMemhostallocDevicemap = 2;
 /// CU_MEM_ATTACH_GLOBAL: Managed memory for any stream.
 inline constexpr std::uint32_t kCuMemAttachGlobal = 1;
-/// CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: Host and device share one range of addresses.
+/// CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: The host and the device share one address space.
 inline constexpr CUdevice_attribute kCuDeviceAttributeUnifiedAddressing = 41;
-/// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: The 9 of 9.0.
+/// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: The major compute capability: the 9 of 9.0.
 inline constexpr CUdevice_attribute kCuDeviceAttributeComputeCapabilityMajor = 75;
-/// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: The 0 of 9.0.
+/// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: The minor compute capability: the 0 of 9.0.
 inline constexpr CUdevice_attribute kCuDeviceAttributeComputeCapabilityMinor = 76;
-/// CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: Managed memory can be allocated.
+/// CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: The device supports managed memory.
 inline constexpr CUdevice_attribute kCuDeviceAttributeManagedMemory = 83;
 /// CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: The host may read managed memory while kernels
 /// run.
@@ -196,128 +198,128 @@ constexpr const char* status_name(CUresult status) noexcept {
 
 /// The functions of the library. One that the library lacks is nullptr.
 struct Functions {
-  /// cuInit: Initializes the driver in this process; flags is 0.
+  /// cuInit: Initializes the driver in this process. flags is 0.
   StdcallFunction<CUresult(std::uint32_t flags)> cu_init;
-  /// cuDriverGetVersion: The CUDA version that the driver can run: 13050 is 13.5. Works before
-  /// cuInit.
+  /// cuDriverGetVersion: Returns the newest CUDA version that the driver supports: 13050 is 13.5.
+  /// Works before cuInit.
   StdcallFunction<CUresult(std::int32_t* version)> cu_driver_get_version;
-  /// cuGetErrorName: The name of a result; the text is static, NULL for an unknown number.
+  /// cuGetErrorName: Returns the name of a result as a static string; NULL for an unknown number.
   StdcallFunction<CUresult(CUresult error, const char** text)> cu_get_error_name;
-  /// cuGetErrorString: A sentence about a result; the text is static, NULL for an unknown number.
+  /// cuGetErrorString: Returns the description of a result as a static string; NULL for an unknown
+  /// number.
   StdcallFunction<CUresult(CUresult error, const char** text)> cu_get_error_string;
-  /// cuDeviceGetCount: How many devices there are.
+  /// cuDeviceGetCount: Returns the number of devices.
   StdcallFunction<CUresult(std::int32_t* count)> cu_device_get_count;
-  /// cuDeviceGet: The device with this ordinal, which is what device_id holds.
+  /// cuDeviceGet: Returns the device with this ordinal, which is the device_id.
   StdcallFunction<CUresult(CUdevice* device, std::int32_t ordinal)> cu_device_get;
-  /// cuDeviceGetName: The name of a device.
+  /// cuDeviceGetName: Returns the name of a device.
   StdcallFunction<CUresult(char* name, std::int32_t size, CUdevice device)> cu_device_get_name;
-  /// cuDeviceGetAttribute: One property of a device.
+  /// cuDeviceGetAttribute: Returns a property of a device.
   StdcallFunction<CUresult(std::int32_t* value, CUdevice_attribute attribute, CUdevice device)>
       cu_device_get_attribute;
-  /// cuDevicePrimaryCtxGetState: Whether the primary context exists already; asking does not create
-  /// it.
+  /// cuDevicePrimaryCtxGetState: Returns whether the primary context exists. Does not create it.
   StdcallFunction<CUresult(CUdevice device, std::uint32_t* flags, std::int32_t* active)>
       cu_device_primary_ctx_get_state;
-  /// cuDevicePrimaryCtxRetain: The primary context with one more reference; creates it when it is
-  /// not active.
+  /// cuDevicePrimaryCtxRetain: Returns the primary context and adds a reference. Creates the
+  /// context if it is not active.
   StdcallFunction<CUresult(CUcontext* context, CUdevice device)> cu_device_primary_ctx_retain;
-  /// cuDevicePrimaryCtxRelease: Gives one reference back; the last one destroys the context.
+  /// cuDevicePrimaryCtxRelease: Drops a reference to the primary context. The last one destroys the
+  /// context.
   StdcallFunction<CUresult(CUdevice device)> cu_device_primary_ctx_release;
-  /// cuCtxGetCurrent: The context of the calling thread; NULL when it has none.
+  /// cuCtxGetCurrent: Returns the calling thread's context, or NULL if it has none.
   StdcallFunction<CUresult(CUcontext* context)> cu_ctx_get_current;
-  /// cuCtxPushCurrent: Makes a context current for the calling thread, above the one before.
+  /// cuCtxPushCurrent: Pushes a context onto the calling thread's stack and makes it current.
   StdcallFunction<CUresult(CUcontext context)> cu_ctx_push_current;
-  /// cuCtxPopCurrent: Takes the topmost context off and makes the one below current.
+  /// cuCtxPopCurrent: Pops the current context and makes the previous one current.
   StdcallFunction<CUresult(CUcontext* context)> cu_ctx_pop_current;
-  /// cuCtxGetDevice: The device of the current context.
+  /// cuCtxGetDevice: Returns the device of the current context.
   StdcallFunction<CUresult(CUdevice* device)> cu_ctx_get_device;
-  /// cuCtxGetId: A number that no other context of the process has, ever; a CUcontext may come back
-  /// for another context. Optional: CUDA 12.0 and later.
+  /// cuCtxGetId: Returns an id that is unique among all contexts of the process, past and future. A
+  /// CUcontext value may be reused for another context. Optional: CUDA 12.0 and later.
   StdcallFunction<CUresult(CUcontext context, std::uint64_t* id)> cu_ctx_get_id;
-  /// cuStreamGetCtx: The context of a stream; that of the default streams is the current one.
-  /// CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
-  /// Its _v2 has a third argument, for green contexts.
+  /// cuStreamGetCtx: Returns the context of a stream; for a default stream, the current context.
+  /// Returns CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed but has
+  /// not ended. Its _v2 has a third argument for green contexts.
   StdcallFunction<CUresult(CUstream stream, CUcontext* context)> cu_stream_get_ctx;
-  /// cuPointerGetAttribute: One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not
-  /// know it.
+  /// cuPointerGetAttribute: Returns a property of an address; CUDA_ERROR_INVALID_VALUE for an
+  /// address that CUDA does not know.
   StdcallFunction<CUresult(void* data, CUpointer_attribute attribute, CUdeviceptr pointer)>
       cu_pointer_get_attribute;
-  /// cuEventQuery: Whether the work before the event is done.
+  /// cuEventQuery: Returns whether the work before the event has completed.
   StdcallFunction<CUresult(CUevent event)> cu_event_query;
-  /// cuEventSynchronize: Blocks the calling thread until the event has happened.
+  /// cuEventSynchronize: Blocks the calling thread until the event has completed.
   StdcallFunction<CUresult(CUevent event)> cu_event_synchronize;
-  /// cuStreamWaitEvent: Lets what is enqueued on the stream from now on wait for the event; returns
-  /// at once.
+  /// cuStreamWaitEvent: Makes later work on the stream wait for the event. Returns immediately.
   StdcallFunction<CUresult(CUstream stream, CUevent event, std::uint32_t flags)>
       cu_stream_wait_event;
-  /// cuEventCreate: A new event in the current context.
+  /// cuEventCreate: Creates an event in the current context.
   StdcallFunction<CUresult(CUevent* event, std::uint32_t flags)> cu_event_create;
-  /// cuEventRecord: The event happens when everything that is on the stream now is done.
+  /// cuEventRecord: Records the event. It completes after all earlier work on the stream.
   StdcallFunction<CUresult(CUevent event, CUstream stream)> cu_event_record;
-  /// cuEventRecordWithFlags: The same with flags; the external one only on a stream that is
-  /// captured. Optional: CUDA 11.1 and later.
+  /// cuEventRecordWithFlags: Records the event with flags. The external flag is valid only on a
+  /// captured stream. Optional: CUDA 11.1 and later.
   StdcallFunction<CUresult(CUevent event, CUstream stream, std::uint32_t flags)>
       cu_event_record_with_flags;
-  /// cuStreamIsCapturing: Whether a stream is captured into a graph; does not disturb the capture.
-  /// For the legacy default stream CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while a stream that waits for
-  /// it is captured.
+  /// cuStreamIsCapturing: Returns whether a stream is being captured into a graph, without
+  /// affecting the capture. Returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for the legacy default
+  /// stream while a stream that synchronizes with it is being captured.
   StdcallFunction<CUresult(CUstream stream, CUstreamCaptureStatus* status)> cu_stream_is_capturing;
-  /// cuThreadExchangeStreamCaptureMode: Sets what the calling thread may call while streams are
-  /// captured, and returns what it was. While another thread captures in global mode, a call that
-  /// is unsafe then fails, and fails the capture, unless the mode is relaxed.
+  /// cuThreadExchangeStreamCaptureMode: Sets the calling thread's capture mode and returns the
+  /// previous mode. While another thread captures in global mode, an unsafe call fails and
+  /// invalidates the capture, unless the calling thread's mode is relaxed.
   StdcallFunction<CUresult(CUstreamCaptureMode* mode)> cu_thread_exchange_stream_capture_mode;
-  /// cuEventDestroy: Returns at once; what waits for the event goes on waiting.
+  /// cuEventDestroy: Destroys an event. Returns immediately; pending waits for the event continue.
   StdcallFunction<CUresult(CUevent event)> cu_event_destroy;
-  /// cuStreamCreate: A new stream in the current context.
+  /// cuStreamCreate: Creates a stream in the current context.
   StdcallFunction<CUresult(CUstream* stream, std::uint32_t flags)> cu_stream_create;
-  /// cuStreamDestroy: Returns at once; the work on the stream goes on.
+  /// cuStreamDestroy: Destroys a stream. Returns immediately; the work on the stream continues.
   StdcallFunction<CUresult(CUstream stream)> cu_stream_destroy;
-  /// cuStreamSynchronize: Blocks until the work on the stream is done.
+  /// cuStreamSynchronize: Blocks until the work on the stream has completed.
   StdcallFunction<CUresult(CUstream stream)> cu_stream_synchronize;
-  /// cuStreamQuery: Whether the work on the stream is done.
+  /// cuStreamQuery: Returns whether the work on the stream has completed.
   StdcallFunction<CUresult(CUstream stream)> cu_stream_query;
-  /// cuStreamWaitValue32: Lets the stream wait until a word in memory fulfills the condition in
+  /// cuStreamWaitValue32: Makes the stream wait until a word in memory satisfies the condition in
   /// flags. Optional: CUDA 11.7 and later.
   StdcallFunction<CUresult(CUstream stream, CUdeviceptr address, std::uint32_t value,
                            std::uint32_t flags)>
       cu_stream_wait_value32;
-  /// cuMemAlloc: Device memory.
+  /// cuMemAlloc: Allocates device memory.
   StdcallFunction<CUresult(CUdeviceptr* pointer, std::size_t size)> cu_mem_alloc;
-  /// cuMemFree: Frees device or managed memory; may wait for work that uses it.
+  /// cuMemFree: Frees device or managed memory. May wait for work that uses it.
   StdcallFunction<CUresult(CUdeviceptr pointer)> cu_mem_free;
-  /// cuMemAllocManaged: Managed memory.
+  /// cuMemAllocManaged: Allocates managed memory.
   StdcallFunction<CUresult(CUdeviceptr* pointer, std::size_t size, std::uint32_t flags)>
       cu_mem_alloc_managed;
-  /// cuMemHostAlloc: Pinned host memory.
+  /// cuMemHostAlloc: Allocates pinned host memory.
   StdcallFunction<CUresult(void** pointer, std::size_t size, std::uint32_t flags)>
       cu_mem_host_alloc;
   /// cuMemFreeHost: Frees pinned host memory.
   StdcallFunction<CUresult(void* pointer)> cu_mem_free_host;
-  /// cuMemHostGetDevicePointer: The device's address of pinned host memory.
+  /// cuMemHostGetDevicePointer: Returns the device address of pinned host memory.
   StdcallFunction<CUresult(CUdeviceptr* device, void* pointer, std::uint32_t flags)>
       cu_mem_host_get_device_pointer;
-  /// cuMemcpyAsync: Copies between any two addresses, in the order of the stream.
+  /// cuMemcpyAsync: Copies between any two addresses, in stream order.
   StdcallFunction<CUresult(CUdeviceptr to, CUdeviceptr from, std::size_t size, CUstream stream)>
       cu_memcpy_async;
-  /// cuMemcpyHtoDAsync: Copies to the device; from pageable memory it may block.
+  /// cuMemcpyHtoDAsync: Copies to the device. May block for pageable memory.
   StdcallFunction<CUresult(CUdeviceptr to, const void* from, std::size_t size, CUstream stream)>
       cu_memcpy_htod_async;
-  /// cuMemcpyDtoHAsync: Copies to the host; to pageable memory it may block.
+  /// cuMemcpyDtoHAsync: Copies to the host. May block for pageable memory.
   StdcallFunction<CUresult(void* to, CUdeviceptr from, std::size_t size, CUstream stream)>
       cu_memcpy_dtoh_async;
-  /// cuMemsetD8Async: Fills memory with one byte.
+  /// cuMemsetD8Async: Fills memory with a byte value.
   StdcallFunction<CUresult(CUdeviceptr to, std::uint8_t value, std::size_t size, CUstream stream)>
       cu_memset_d8_async;
-  /// cuMemGetInfo: How much memory the device of the current context has.
+  /// cuMemGetInfo: Returns the free and total memory of the current context's device.
   StdcallFunction<CUresult(std::size_t* free, std::size_t* total)> cu_mem_get_info;
-  /// cuModuleLoadData: Loads device code, a cubin, a fatbin or PTX, from memory.
+  /// cuModuleLoadData: Loads device code from memory: a cubin, a fatbin or PTX.
   StdcallFunction<CUresult(CUmodule* module, const void* image)> cu_module_load_data;
   /// cuModuleUnload: Unloads device code.
   StdcallFunction<CUresult(CUmodule module)> cu_module_unload;
-  /// cuModuleGetFunction: The kernel of this name.
+  /// cuModuleGetFunction: Returns the kernel with this name.
   StdcallFunction<CUresult(CUfunction* function, CUmodule module, const char* name)>
       cu_module_get_function;
-  /// cuLaunchKernel: Enqueues a kernel; arguments holds the address of each argument.
+  /// cuLaunchKernel: Enqueues a kernel. arguments contains the address of each argument.
   StdcallFunction<CUresult(CUfunction function, std::uint32_t grid_x, std::uint32_t grid_y,
                            std::uint32_t grid_z, std::uint32_t block_x, std::uint32_t block_y,
                            std::uint32_t block_z, std::uint32_t shared_bytes, CUstream stream,

@@ -13,19 +13,19 @@
 
 #include "runtimes/loader.hpp"
 
-/// AMD's runtime, loaded as the library that the producer uses. Where several versions are
-/// installed, the one that is in the process already comes first: handles of one are nothing to
-/// another. The numbers of hipMemoryType differ between HIP 5 and 6, so pointers are asked for
-/// device and host address instead.
+/// The AMD runtime, in the version that the producer uses. If several versions are installed, a
+/// version that is already loaded in the process comes first, because handles are not valid across
+/// versions. The numbers of hipMemoryType differ between HIP 5 and 6, so Fletching queries the
+/// device address and the host address of a pointer instead.
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::hip {
 
-/// What nearly every function returns.
+/// The result of nearly every function.
 using hipError_t = std::int32_t;
-/// A device, named by its ordinal.
+/// A device, identified by its ordinal.
 using hipDevice_t = std::int32_t;
 /// An address in device memory.
 using hipDeviceptr_t = struct hipDeviceptr_tOpaque*;
-/// A context; AMD advises to use devices instead.
+/// A context. AMD recommends devices instead.
 using hipCtx_t = struct hipCtx_tOpaque*;
 /// An event.
 using hipEvent_t = struct hipEvent_tOpaque*;
@@ -35,64 +35,65 @@ using hipStream_t = struct hipStream_tOpaque*;
 using hipModule_t = struct hipModule_tOpaque*;
 /// A kernel of a module.
 using hipFunction_t = struct hipFunction_tOpaque*;
-/// What to ask about a pointer.
+/// A property of a pointer.
 using hipPointer_attribute = std::int32_t;
-/// From where to where a copy goes.
+/// The direction of a copy.
 using hipMemcpyKind = std::int32_t;
-/// What a thread may call while a stream is captured.
+/// The set of calls that a thread may make during a stream capture.
 using hipStreamCaptureMode = std::int32_t;
-/// Whether a stream is captured into a graph.
+/// The capture state of a stream.
 using hipStreamCaptureStatus = std::int32_t;
-/// What to ask about a device.
+/// A property of a device.
 using hipDeviceAttribute_t = std::int32_t;
 
-/// hipSuccess: Done; of a query: the event has happened.
+/// hipSuccess: Success. For a query: the event has completed.
 inline constexpr hipError_t kHipSuccess = 0;
-/// hipErrorNotReady: Of a query: the event is pending.
+/// hipErrorNotReady: For a query: the event is pending.
 inline constexpr hipError_t kHipErrorNotReady = 0x258;
 /// hipErrorDeinitialized: The runtime is shutting down with the process.
 inline constexpr hipError_t kHipErrorDeinitialized = 4;
-/// hipErrorNoDevice: There is a runtime but no device.
+/// hipErrorNoDevice: The runtime is present but found no device.
 inline constexpr hipError_t kHipErrorNoDevice = 100;
 /// hipErrorInvalidContext: No context is current.
 inline constexpr hipError_t kHipErrorInvalidContext = 201;
-/// hipErrorInvalidHandle: What was passed is not a handle.
+/// hipErrorInvalidHandle: The argument is not a handle.
 inline constexpr hipError_t kHipErrorInvalidHandle = 0x190;
 /// hipErrorIllegalAddress: A kernel used an invalid address.
 inline constexpr hipError_t kHipErrorIllegalAddress = 0x2bc;
-/// hipErrorAssert: An assertion of a kernel failed.
+/// hipErrorAssert: A kernel assertion failed.
 inline constexpr hipError_t kHipErrorAssert = 0x2c6;
-/// hipErrorLaunchFailure: An exception occurred in a kernel.
+/// hipErrorLaunchFailure: A kernel raised an exception.
 inline constexpr hipError_t kHipErrorLaunchFailure = 0x2cf;
-/// hipErrorStreamCaptureUnsupported: The call is not permitted while a stream is captured.
+/// hipErrorStreamCaptureUnsupported: The call is not permitted during a stream capture.
 inline constexpr hipError_t kHipErrorStreamCaptureUnsupported = 0x384;
-/// hipErrorStreamCaptureImplicit: The default stream would depend on a stream that is captured.
+/// hipErrorStreamCaptureImplicit: The call would make the default stream depend on a captured
+/// stream.
 inline constexpr hipError_t kHipErrorStreamCaptureImplicit = 0x38a;
-/// hipStreamCaptureStatusNone: The stream is not captured.
+/// hipStreamCaptureStatusNone: The stream is not being captured.
 inline constexpr hipStreamCaptureStatus kHipStreamCaptureStatusNone = 0;
-/// hipStreamCaptureStatusActive: The stream is captured.
+/// hipStreamCaptureStatusActive: The stream is being captured.
 inline constexpr hipStreamCaptureStatus kHipStreamCaptureStatusActive = 1;
-/// hipStreamCaptureStatusInvalidated: The capture has failed and is not ended yet.
+/// hipStreamCaptureStatusInvalidated: The capture has failed but has not ended.
 inline constexpr hipStreamCaptureStatus kHipStreamCaptureStatusInvalidated = 2;
-/// hipStreamCaptureModeRelaxed: The thread may call what is unsafe during captures.
+/// hipStreamCaptureModeRelaxed: The thread may make calls that are unsafe during a capture.
 inline constexpr hipStreamCaptureMode kHipStreamCaptureModeRelaxed = 2;
-/// hipErrorNotSupported: This runtime cannot do it.
+/// hipErrorNotSupported: This runtime does not support the operation.
 inline constexpr hipError_t kHipErrorNotSupported = 0x321;
 /// hipEventDefault: An event with timing.
 inline constexpr std::uint32_t kHipEventDefault = 0;
-/// hipEventBlockingSync: A host wait sleeps instead of spinning.
+/// hipEventBlockingSync: A host wait blocks instead of spinning.
 inline constexpr std::uint32_t kHipEventBlockingSync = 1;
 /// hipEventDisableTiming: An event without timing.
 inline constexpr std::uint32_t kHipEventDisableTiming = 2;
-/// hipStreamDefault: A stream that waits for the default stream and is waited for.
+/// hipStreamDefault: A stream that synchronizes with the default stream.
 inline constexpr std::uint32_t kHipStreamDefault = 0;
-/// hipStreamNonBlocking: A stream without that.
+/// hipStreamNonBlocking: A stream that does not synchronize with the default stream.
 inline constexpr std::uint32_t kHipStreamNonBlocking = 1;
-/// hipStreamPerThread: The handle of the default stream of the calling thread.
+/// hipStreamPerThread: The handle of the calling thread's default stream.
 inline constexpr std::uintptr_t kHipStreamPerThread = 2;
-/// hipStreamWaitValueGte: Wait until the masked word is not below the value.
+/// hipStreamWaitValueGte: Waits until the masked word is at least the value.
 inline constexpr std::uint32_t kHipStreamWaitValueGte = 0;
-/// hipStreamWaitValueEq: Wait until the masked word is the value.
+/// hipStreamWaitValueEq: Waits until the masked word equals the value.
 inline constexpr std::uint32_t kHipStreamWaitValueEq = 1;
 /// HIP_POINTER_ATTRIBUTE_CONTEXT: The hipCtx_t.
 inline constexpr hipPointer_attribute kHipPointerAttributeContext = 1;
@@ -100,7 +101,7 @@ inline constexpr hipPointer_attribute kHipPointerAttributeContext = 1;
 inline constexpr hipPointer_attribute kHipPointerAttributeDevicePointer = 3;
 /// HIP_POINTER_ATTRIBUTE_HOST_POINTER: The address for the host.
 inline constexpr hipPointer_attribute kHipPointerAttributeHostPointer = 4;
-/// HIP_POINTER_ATTRIBUTE_IS_MANAGED: Whether it is managed memory.
+/// HIP_POINTER_ATTRIBUTE_IS_MANAGED: Whether the memory is managed.
 inline constexpr hipPointer_attribute kHipPointerAttributeIsManaged = 8;
 /// HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL: The device, 4 bytes.
 inline constexpr hipPointer_attribute kHipPointerAttributeDeviceOrdinal = 9;
@@ -110,15 +111,15 @@ inline constexpr hipMemcpyKind kHipMemcpyHostToDevice = 1;
 inline constexpr hipMemcpyKind kHipMemcpyDeviceToHost = 2;
 /// hipMemcpyDeviceToDevice: From device to device.
 inline constexpr hipMemcpyKind kHipMemcpyDeviceToDevice = 3;
-/// hipMemcpyDefault: The runtime finds out from the addresses.
+/// hipMemcpyDefault: The runtime infers the direction from the addresses.
 inline constexpr hipMemcpyKind kHipMemcpyDefault = 4;
 /// hipHostMallocPortable: Pinned for every device.
 inline constexpr std::uint32_t kHipHostMallocPortable = 1;
-/// hipHostMallocMapped: Mapped into the device's addresses.
+/// hipHostMallocMapped: Mapped into the device address space.
 inline constexpr std::uint32_t kHipHostMallocMapped = 2;
 /// hipMemAttachGlobal: Managed memory for any stream.
 inline constexpr std::uint32_t kHipMemAttachGlobal = 1;
-/// hipMallocSignalMemory: A word of 8 bytes that a stream can wait for; the host writes it.
+/// hipMallocSignalMemory: An 8-byte word that a stream can wait for and the host writes.
 inline constexpr std::uint32_t kHipMallocSignalMemory = 2;
 /// hipDeviceAttributeCanUseStreamWaitValue: Whether a stream can wait for a word in memory.
 inline constexpr hipDeviceAttribute_t kHipDeviceAttributeCanUseStreamWaitValue = 0x271d;
@@ -149,108 +150,109 @@ constexpr const char* status_name(hipError_t status) noexcept {
 
 /// The functions of the library. One that the library lacks is nullptr.
 struct Functions {
-  /// hipInit: Initializes the runtime in this process; flags is 0.
+  /// hipInit: Initializes the runtime in this process. flags is 0.
   CFunction<hipError_t(std::uint32_t flags)> hip_init;
-  /// hipRuntimeGetVersion: The version of the runtime: 50221153 is 5.2.21153.
+  /// hipRuntimeGetVersion: Returns the version of the runtime: 50221153 is 5.2.21153.
   CFunction<hipError_t(std::int32_t* version)> hip_runtime_get_version;
-  /// hipGetErrorName: The name of a result; the text is static.
+  /// hipGetErrorName: Returns the name of a result as a static string.
   CFunction<const char*(hipError_t error)> hip_get_error_name;
-  /// hipGetErrorString: A sentence about a result; the text is static.
+  /// hipGetErrorString: Returns the description of a result as a static string.
   CFunction<const char*(hipError_t error)> hip_get_error_string;
-  /// hipGetDeviceCount: How many devices there are; hipErrorNoDevice when none.
+  /// hipGetDeviceCount: Returns the number of devices; hipErrorNoDevice if there are none.
   CFunction<hipError_t(std::int32_t* count)> hip_get_device_count;
-  /// hipGetDevice: The device that the calling thread uses.
+  /// hipGetDevice: Returns the calling thread's device.
   CFunction<hipError_t(std::int32_t* device)> hip_get_device;
-  /// hipSetDevice: The device that the calling thread uses from now on.
+  /// hipSetDevice: Sets the calling thread's device.
   CFunction<hipError_t(std::int32_t device)> hip_set_device;
-  /// hipGetStreamDeviceId: The device of a stream; that of a default stream is the calling
-  /// thread's. Negative for an error.
+  /// hipGetStreamDeviceId: Returns the device of a stream; for a default stream, the calling
+  /// thread's device. Negative for an error.
   CFunction<std::int32_t(hipStream_t stream)> hip_get_stream_device_id;
-  /// hipDeviceGet: The device with this ordinal, which is what device_id holds.
+  /// hipDeviceGet: Returns the device with this ordinal, which is the device_id.
   CFunction<hipError_t(hipDevice_t* device, std::int32_t ordinal)> hip_device_get;
-  /// hipDeviceGetName: The name of a device.
+  /// hipDeviceGetName: Returns the name of a device.
   CFunction<hipError_t(char* name, std::int32_t size, hipDevice_t device)> hip_device_get_name;
-  /// hipDeviceGetAttribute: One property of a device.
+  /// hipDeviceGetAttribute: Returns a property of a device.
   CFunction<hipError_t(std::int32_t* value, hipDeviceAttribute_t attribute, std::int32_t device)>
       hip_device_get_attribute;
-  /// hipDevicePrimaryCtxGetState: Whether the primary context exists already.
+  /// hipDevicePrimaryCtxGetState: Returns whether the primary context exists.
   CFunction<hipError_t(hipDevice_t device, std::uint32_t* flags, std::int32_t* active)>
       hip_device_primary_ctx_get_state;
-  /// hipPointerGetAttribute: One property of an address; hipErrorInvalidValue when HIP does not
-  /// know it. Optional: HIP 5.0 and later.
+  /// hipPointerGetAttribute: Returns a property of an address; hipErrorInvalidValue for an address
+  /// that HIP does not know. Optional: HIP 5.0 and later.
   CFunction<hipError_t(void* data, hipPointer_attribute attribute, hipDeviceptr_t pointer)>
       hip_pointer_get_attribute;
-  /// hipEventQuery: Whether the work before the event is done.
+  /// hipEventQuery: Returns whether the work before the event has completed.
   CFunction<hipError_t(hipEvent_t event)> hip_event_query;
-  /// hipEventSynchronize: Blocks the calling thread until the event has happened.
+  /// hipEventSynchronize: Blocks the calling thread until the event has completed.
   CFunction<hipError_t(hipEvent_t event)> hip_event_synchronize;
-  /// hipStreamWaitEvent: Lets what is enqueued on the stream from now on wait for the event; flags
-  /// is 0.
+  /// hipStreamWaitEvent: Makes later work on the stream wait for the event. flags is 0.
   CFunction<hipError_t(hipStream_t stream, hipEvent_t event, std::uint32_t flags)>
       hip_stream_wait_event;
-  /// hipEventCreateWithFlags: A new event on the calling thread's device.
+  /// hipEventCreateWithFlags: Creates an event on the calling thread's device.
   CFunction<hipError_t(hipEvent_t* event, std::uint32_t flags)> hip_event_create_with_flags;
-  /// hipEventRecord: The event happens when everything that is on the stream now is done. ROCm
-  /// 5.2.3 declares the per-thread one and does not export it.
+  /// hipEventRecord: Records the event. It completes after all earlier work on the stream. ROCm
+  /// 5.2.3 declares the per-thread variant but does not export it.
   CFunction<hipError_t(hipEvent_t event, hipStream_t stream)> hip_event_record;
-  /// hipEventRecordWithFlags: The same with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4
-  /// and later.
+  /// hipEventRecordWithFlags: Records the event with flags; 1 is hipEventRecordExternal. Optional:
+  /// ROCm 6.4 and later.
   CFunction<hipError_t(hipEvent_t event, hipStream_t stream, std::uint32_t flags)>
       hip_event_record_with_flags;
-  /// hipStreamIsCapturing: Whether a stream is captured into a graph. Optional: ROCm 4.3 and later.
+  /// hipStreamIsCapturing: Returns whether a stream is being captured into a graph. Optional: ROCm
+  /// 4.3 and later.
   CFunction<hipError_t(hipStream_t stream, hipStreamCaptureStatus* status)> hip_stream_is_capturing;
-  /// hipThreadExchangeStreamCaptureMode: Sets what the calling thread may call while streams are
-  /// captured, and returns what it was. Before ROCm 7.2 hipEventQuery pays no attention to it for
-  /// an event of a stream. Optional: ROCm 5.0 and later.
+  /// hipThreadExchangeStreamCaptureMode: Sets the calling thread's capture mode and returns the
+  /// previous mode. Before ROCm 7.2, hipEventQuery ignores the mode for an event of a stream.
+  /// Optional: ROCm 5.0 and later.
   CFunction<hipError_t(hipStreamCaptureMode* mode)> hip_thread_exchange_stream_capture_mode;
-  /// hipEventDestroy: Returns at once; what waits for the event goes on waiting.
+  /// hipEventDestroy: Destroys an event. Returns immediately; pending waits for the event continue.
   CFunction<hipError_t(hipEvent_t event)> hip_event_destroy;
-  /// hipStreamCreateWithFlags: A new stream on the calling thread's device.
+  /// hipStreamCreateWithFlags: Creates a stream on the calling thread's device.
   CFunction<hipError_t(hipStream_t* stream, std::uint32_t flags)> hip_stream_create_with_flags;
   /// hipStreamDestroy: Destroys a stream.
   CFunction<hipError_t(hipStream_t stream)> hip_stream_destroy;
-  /// hipStreamSynchronize: Blocks until the work on the stream is done.
+  /// hipStreamSynchronize: Blocks until the work on the stream has completed.
   CFunction<hipError_t(hipStream_t stream)> hip_stream_synchronize;
-  /// hipStreamQuery: Whether the work on the stream is done.
+  /// hipStreamQuery: Returns whether the work on the stream has completed.
   CFunction<hipError_t(hipStream_t stream)> hip_stream_query;
-  /// hipStreamWaitValue32: Lets the stream wait until a word of hipMallocSignalMemory fulfills the
-  /// condition in flags; CUDA's takes any memory of the device's, and has no mask.
+  /// hipStreamWaitValue32: Makes the stream wait until a word of hipMallocSignalMemory satisfies
+  /// the condition in flags. The CUDA function accepts any device memory and has no mask.
   CFunction<hipError_t(hipStream_t stream, void* address, std::uint32_t value, std::uint32_t flags,
                        std::uint32_t mask)>
       hip_stream_wait_value32;
-  /// hipMalloc: Device memory.
+  /// hipMalloc: Allocates device memory.
   CFunction<hipError_t(void** pointer, std::size_t size)> hip_malloc;
-  /// hipExtMallocWithFlags: Device memory of a kind; with hipMallocSignalMemory the size is 8.
+  /// hipExtMallocWithFlags: Allocates device memory of a certain kind; 8 bytes with
+  /// hipMallocSignalMemory.
   CFunction<hipError_t(void** pointer, std::size_t size, std::uint32_t flags)>
       hip_ext_malloc_with_flags;
-  /// hipFree: Frees device, managed or signal memory; waits for the device.
+  /// hipFree: Frees device, managed or signal memory. Waits for the device.
   CFunction<hipError_t(void* pointer)> hip_free;
-  /// hipMallocManaged: Managed memory.
+  /// hipMallocManaged: Allocates managed memory.
   CFunction<hipError_t(void** pointer, std::size_t size, std::uint32_t flags)> hip_malloc_managed;
-  /// hipHostMalloc: Pinned host memory.
+  /// hipHostMalloc: Allocates pinned host memory.
   CFunction<hipError_t(void** pointer, std::size_t size, std::uint32_t flags)> hip_host_malloc;
   /// hipHostFree: Frees pinned host memory.
   CFunction<hipError_t(void* pointer)> hip_host_free;
-  /// hipHostGetDevicePointer: The device's address of pinned host memory.
+  /// hipHostGetDevicePointer: Returns the device address of pinned host memory.
   CFunction<hipError_t(void** device, void* pointer, std::uint32_t flags)>
       hip_host_get_device_pointer;
-  /// hipMemcpyAsync: Copies in the order of the stream.
+  /// hipMemcpyAsync: Copies in stream order.
   CFunction<hipError_t(void* to, const void* from, std::size_t size, hipMemcpyKind kind,
                        hipStream_t stream)>
       hip_memcpy_async;
-  /// hipMemsetAsync: Fills memory with one byte.
+  /// hipMemsetAsync: Fills memory with a byte value.
   CFunction<hipError_t(void* to, std::int32_t value, std::size_t size, hipStream_t stream)>
       hip_memset_async;
-  /// hipMemGetInfo: How much memory the calling thread's device has.
+  /// hipMemGetInfo: Returns the free and total memory of the calling thread's device.
   CFunction<hipError_t(std::size_t* free, std::size_t* total)> hip_mem_get_info;
   /// hipModuleLoadData: Loads device code from memory.
   CFunction<hipError_t(hipModule_t* module, const void* image)> hip_module_load_data;
   /// hipModuleUnload: Unloads device code.
   CFunction<hipError_t(hipModule_t module)> hip_module_unload;
-  /// hipModuleGetFunction: The kernel of this name.
+  /// hipModuleGetFunction: Returns the kernel with this name.
   CFunction<hipError_t(hipFunction_t* function, hipModule_t module, const char* name)>
       hip_module_get_function;
-  /// hipModuleLaunchKernel: Enqueues a kernel; arguments holds the address of each argument.
+  /// hipModuleLaunchKernel: Enqueues a kernel. arguments contains the address of each argument.
   CFunction<hipError_t(hipFunction_t function, std::uint32_t grid_x, std::uint32_t grid_y,
                        std::uint32_t grid_z, std::uint32_t block_x, std::uint32_t block_y,
                        std::uint32_t block_z, std::uint32_t shared_bytes, hipStream_t stream,

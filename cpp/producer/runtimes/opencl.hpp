@@ -13,21 +13,21 @@
 
 #include "runtimes/loader.hpp"
 
-/// The ICD loader, which passes each call to the driver that made the handle. A wait is enqueued on
-/// a queue of the event's own cl_context: an event of another context is an error.
+/// The ICD loader, which passes each call to the driver that created the handle. A wait requires a
+/// queue of the event's cl_context; an event of another context is an error.
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::opencl {
 
-/// What most functions return, and the state of an event.
+/// The result of most functions, and the state of an event.
 using cl_int = std::int32_t;
-/// A number of things.
+/// A number of items.
 using cl_uint = std::uint32_t;
 /// CL_TRUE or CL_FALSE.
 using cl_bool = std::uint32_t;
 /// Flags.
 using cl_bitfield = std::uint64_t;
-/// What to ask about an event.
+/// A property of an event.
 using cl_event_info = std::uint32_t;
-/// A driver.
+/// A platform, which is a driver.
 using cl_platform_id = struct cl_platform_idOpaque*;
 /// A device.
 using cl_device_id = struct cl_device_idOpaque*;
@@ -37,53 +37,53 @@ using cl_context = struct cl_contextOpaque*;
 using cl_command_queue = struct cl_command_queueOpaque*;
 /// An event.
 using cl_event = struct cl_eventOpaque*;
-/// A buffer; no address.
+/// A buffer handle, not an address.
 using cl_mem = struct cl_memOpaque*;
-/// Device code, as source or built.
+/// Device code, as source or compiled.
 using cl_program = struct cl_programOpaque*;
 /// A kernel of a program.
 using cl_kernel = struct cl_kernelOpaque*;
-/// A name or a value in a list that 0 ends.
+/// A name or a value in a list that ends with 0.
 using cl_context_properties = std::intptr_t;
-/// Hears of errors in a context.
+/// Receives errors in a context.
 using context_notify =
     StdcallFunction<void(const char* text, const void* info, std::size_t size, void* user_data)>;
-/// Hears that a program is built.
+/// Receives the end of a program build.
 using build_notify = StdcallFunction<void(cl_program program, void* user_data)>;
-/// Hears that an event has reached a state.
+/// Receives the new state of an event.
 using event_notify = StdcallFunction<void(cl_event event, cl_int status, void* user_data)>;
 
-/// CL_SUCCESS: Done.
+/// CL_SUCCESS: Success.
 inline constexpr cl_int kClSuccess = 0;
-/// CL_COMPLETE: State of an event: it has happened.
+/// CL_COMPLETE: State of an event: completed.
 inline constexpr cl_int kClComplete = 0;
-/// CL_RUNNING: State of an event: the device is at work.
+/// CL_RUNNING: State of an event: the device is executing the command.
 inline constexpr cl_int kClRunning = 1;
 /// CL_SUBMITTED: State of an event: the device has the command.
 inline constexpr cl_int kClSubmitted = 2;
 /// CL_QUEUED: State of an event: the queue has the command.
 inline constexpr cl_int kClQueued = 3;
-/// CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: An event that was waited on has failed.
+/// CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: An event in the wait list has failed.
 inline constexpr cl_int kClExecStatusErrorForEventsInWaitList = -14;
-/// CL_DEVICE_NOT_FOUND: There is no such device.
+/// CL_DEVICE_NOT_FOUND: No matching device exists.
 inline constexpr cl_int kClDeviceNotFound = -1;
-/// CL_MEM_OBJECT_ALLOCATION_FAILURE: No memory for a buffer.
+/// CL_MEM_OBJECT_ALLOCATION_FAILURE: Out of buffer memory.
 inline constexpr cl_int kClMemObjectAllocationFailure = -4;
-/// CL_OUT_OF_RESOURCES: No resources on the device.
+/// CL_OUT_OF_RESOURCES: Out of device resources.
 inline constexpr cl_int kClOutOfResources = -5;
-/// CL_OUT_OF_HOST_MEMORY: No memory on the host.
+/// CL_OUT_OF_HOST_MEMORY: Out of host memory.
 inline constexpr cl_int kClOutOfHostMemory = -6;
-/// CL_BUILD_PROGRAM_FAILURE: Device code that does not compile.
+/// CL_BUILD_PROGRAM_FAILURE: The device code does not compile.
 inline constexpr cl_int kClBuildProgramFailure = -11;
-/// CL_INVALID_CONTEXT: Event and queue are of different contexts.
+/// CL_INVALID_CONTEXT: Event and queue belong to different contexts.
 inline constexpr cl_int kClInvalidContext = -34;
-/// CL_INVALID_EVENT_WAIT_LIST: An event of the list is none.
+/// CL_INVALID_EVENT_WAIT_LIST: An element of the wait list is not an event.
 inline constexpr cl_int kClInvalidEventWaitList = -57;
 /// CL_INVALID_EVENT: The handle is not an event.
 inline constexpr cl_int kClInvalidEvent = -58;
-/// CL_FALSE: No; of a copy: returns at once.
+/// CL_FALSE: False. For a copy: return immediately.
 inline constexpr cl_bool kClFalse = 0;
-/// CL_TRUE: Yes; of a copy: returns when done.
+/// CL_TRUE: True. For a copy: return after the copy.
 inline constexpr cl_bool kClTrue = 1;
 /// CL_EVENT_CONTEXT: The cl_context of an event.
 inline constexpr cl_event_info kClEventContext = 0x11d4;
@@ -97,20 +97,20 @@ inline constexpr cl_uint kClQueueContext = 0x1090;
 inline constexpr cl_uint kClQueueDevice = 0x1091;
 /// CL_MEM_CONTEXT: The cl_context of a buffer.
 inline constexpr cl_uint kClMemContext = 0x1106;
-/// CL_MEM_SIZE: The bytes of a buffer.
+/// CL_MEM_SIZE: The size of a buffer in bytes.
 inline constexpr cl_uint kClMemSize = 0x1102;
-/// CL_MEM_READ_WRITE: A buffer that kernels may read and write.
+/// CL_MEM_READ_WRITE: A buffer for reads and writes by kernels.
 inline constexpr cl_bitfield kClMemReadWrite = 1;
 /// CL_CONTEXT_DEVICES: The devices of a context.
 inline constexpr cl_uint kClContextDevices = 0x1081;
-/// CL_CONTEXT_PLATFORM: In a list of properties: the driver.
+/// CL_CONTEXT_PLATFORM: In a property list: the platform.
 inline constexpr cl_context_properties kClContextPlatform = 0x1084;
-/// CL_DEVICE_TYPE_ALL: Devices of every kind.
+/// CL_DEVICE_TYPE_ALL: Devices of every type.
 inline constexpr cl_bitfield kClDeviceTypeAll = 0xffffffff;
 /// CL_DEVICE_NAME: The name of a device.
 inline constexpr cl_uint kClDeviceName = 0x102b;
-/// CL_DEVICE_VERSION: The version of OpenCL that a device supports; that of its driver is
-/// CL_DRIVER_VERSION.
+/// CL_DEVICE_VERSION: The OpenCL version that a device supports. CL_DRIVER_VERSION is the version
+/// of its driver.
 inline constexpr cl_uint kClDeviceVersion = 0x102f;
 
 /// What an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS means.
@@ -144,80 +144,81 @@ constexpr const char* status_name(cl_int status) noexcept {
 
 /// The functions of the library. One that the library lacks is nullptr.
 struct Functions {
-  /// clGetPlatformIDs: The drivers.
+  /// clGetPlatformIDs: Returns the platforms.
   StdcallFunction<cl_int(cl_uint size, cl_platform_id* platforms, cl_uint* count)>
       cl_get_platform_ids;
-  /// clGetDeviceIDs: The devices of a driver.
+  /// clGetDeviceIDs: Returns the devices of a platform.
   StdcallFunction<cl_int(cl_platform_id platform, cl_bitfield type, cl_uint size,
                          cl_device_id* devices, cl_uint* count)>
       cl_get_device_ids;
-  /// clGetDeviceInfo: One property of a device.
+  /// clGetDeviceInfo: Returns a property of a device.
   StdcallFunction<cl_int(cl_device_id device, cl_uint what, std::size_t size, void* param_value,
                          std::size_t* size_ret)>
       cl_get_device_info;
-  /// clCreateContext: A context for some devices.
+  /// clCreateContext: Creates a context for some devices.
   StdcallFunction<cl_context(const cl_context_properties* properties, cl_uint count,
                              const cl_device_id* devices, context_notify notify, void* user_data,
                              cl_int* error)>
       cl_create_context;
-  /// clReleaseContext: Gives one reference back.
+  /// clReleaseContext: Drops a reference to a context.
   StdcallFunction<cl_int(cl_context context)> cl_release_context;
-  /// clGetContextInfo: One property of a context.
+  /// clGetContextInfo: Returns a property of a context.
   StdcallFunction<cl_int(cl_context context, cl_uint what, std::size_t size, void* param_value,
                          std::size_t* size_ret)>
       cl_get_context_info;
-  /// clGetEventInfo: One property of an event.
+  /// clGetEventInfo: Returns a property of an event.
   StdcallFunction<cl_int(cl_event event, cl_event_info what, std::size_t size, void* param_value,
                          std::size_t* size_ret)>
       cl_get_event_info;
-  /// clGetCommandQueueInfo: One property of a queue.
+  /// clGetCommandQueueInfo: Returns a property of a queue.
   StdcallFunction<cl_int(cl_command_queue queue, cl_uint what, std::size_t size, void* param_value,
                          std::size_t* size_ret)>
       cl_get_command_queue_info;
-  /// clGetMemObjectInfo: One property of a buffer.
+  /// clGetMemObjectInfo: Returns a property of a buffer.
   StdcallFunction<cl_int(cl_mem memory, cl_uint what, std::size_t size, void* param_value,
                          std::size_t* size_ret)>
       cl_get_mem_object_info;
-  /// clWaitForEvents: Blocks the calling thread until all events have happened.
+  /// clWaitForEvents: Blocks the calling thread until all events have completed.
   StdcallFunction<cl_int(cl_uint count, const cl_event* events)> cl_wait_for_events;
-  /// clEnqueueBarrierWithWaitList: Lets what is enqueued from now on wait for the events; returns
-  /// at once.
+  /// clEnqueueBarrierWithWaitList: Makes later commands wait for the events. Returns immediately.
   StdcallFunction<cl_int(cl_command_queue queue, cl_uint count, const cl_event* wait_list,
                          cl_event* event)>
       cl_enqueue_barrier_with_wait_list;
-  /// clEnqueueMarkerWithWaitList: An event that happens when everything that is on the queue now is
-  /// done.
+  /// clEnqueueMarkerWithWaitList: Creates an event that completes after all earlier commands on the
+  /// queue.
   StdcallFunction<cl_int(cl_command_queue queue, cl_uint count, const cl_event* wait_list,
                          cl_event* event)>
       cl_enqueue_marker_with_wait_list;
-  /// clCreateUserEvent: An event that the host sets.
+  /// clCreateUserEvent: Creates an event that the host sets.
   StdcallFunction<cl_event(cl_context context, cl_int* error)> cl_create_user_event;
-  /// clSetUserEventStatus: Sets a user event, once; a negative status is an error for every wait.
+  /// clSetUserEventStatus: Sets a user event, once. A negative status is an error for every wait.
   StdcallFunction<cl_int(cl_event event, cl_int status)> cl_set_user_event_status;
-  /// clSetEventCallback: Calls back, on a thread of the driver, when an event has reached a state.
+  /// clSetEventCallback: Registers a callback for a state of an event. The driver calls it on one
+  /// of its threads.
   StdcallFunction<cl_int(cl_event event, cl_int state, event_notify notify, void* user_data)>
       cl_set_event_callback;
-  /// clRetainEvent: One more reference.
+  /// clRetainEvent: Adds a reference to an event.
   StdcallFunction<cl_int(cl_event event)> cl_retain_event;
-  /// clReleaseEvent: Gives one reference back.
+  /// clReleaseEvent: Drops a reference to an event.
   StdcallFunction<cl_int(cl_event event)> cl_release_event;
-  /// clCreateCommandQueue: A queue; OpenCL 2.0 prefers another function, which drivers of 1.2 lack.
+  /// clCreateCommandQueue: Creates a queue. OpenCL 2.0 recommends another function, which 1.2
+  /// drivers do not have.
   StdcallFunction<cl_command_queue(cl_context context, cl_device_id device, cl_bitfield properties,
                                    cl_int* error)>
       cl_create_command_queue;
-  /// clReleaseCommandQueue: Gives one reference back.
+  /// clReleaseCommandQueue: Drops a reference to a queue.
   StdcallFunction<cl_int(cl_command_queue queue)> cl_release_command_queue;
-  /// clFlush: Sends what is on the queue to the device.
+  /// clFlush: Submits the commands of the queue to the device.
   StdcallFunction<cl_int(cl_command_queue queue)> cl_flush;
-  /// clFinish: Blocks until the work on the queue is done.
+  /// clFinish: Blocks until the work on the queue has completed.
   StdcallFunction<cl_int(cl_command_queue queue)> cl_finish;
-  /// clCreateBuffer: A buffer.
+  /// clCreateBuffer: Creates a buffer.
   StdcallFunction<cl_mem(cl_context context, cl_bitfield flags, std::size_t size,
                          void* host_pointer, cl_int* error)>
       cl_create_buffer;
-  /// clRetainMemObject: One more reference.
+  /// clRetainMemObject: Adds a reference to a buffer.
   StdcallFunction<cl_int(cl_mem memory)> cl_retain_mem_object;
-  /// clReleaseMemObject: Gives one reference back.
+  /// clReleaseMemObject: Drops a reference to a buffer.
   StdcallFunction<cl_int(cl_mem memory)> cl_release_mem_object;
   /// clEnqueueReadBuffer: Copies from a buffer to the host.
   StdcallFunction<cl_int(cl_command_queue queue, cl_mem memory, cl_bool blocking,
@@ -229,26 +230,26 @@ struct Functions {
                          std::size_t offset, std::size_t size, const void* from, cl_uint count,
                          const cl_event* wait_list, cl_event* event)>
       cl_enqueue_write_buffer;
-  /// clEnqueueCopyBuffer: Copies from a buffer to another.
+  /// clEnqueueCopyBuffer: Copies between buffers.
   StdcallFunction<cl_int(cl_command_queue queue, cl_mem from, cl_mem to, std::size_t from_offset,
                          std::size_t to_offset, std::size_t size, cl_uint count,
                          const cl_event* wait_list, cl_event* event)>
       cl_enqueue_copy_buffer;
-  /// clCreateProgramWithSource: Device code from source.
+  /// clCreateProgramWithSource: Creates a program from source.
   StdcallFunction<cl_program(cl_context context, cl_uint count, const char** texts,
                              const std::size_t* lengths, cl_int* error)>
       cl_create_program_with_source;
-  /// clBuildProgram: Compiles device code.
+  /// clBuildProgram: Compiles a program.
   StdcallFunction<cl_int(cl_program program, cl_uint count, const cl_device_id* devices,
                          const char* options, build_notify notify, void* user_data)>
       cl_build_program;
-  /// clReleaseProgram: Gives one reference back.
+  /// clReleaseProgram: Drops a reference to a program.
   StdcallFunction<cl_int(cl_program program)> cl_release_program;
-  /// clCreateKernel: The kernel of this name.
+  /// clCreateKernel: Returns the kernel with this name.
   StdcallFunction<cl_kernel(cl_program program, const char* name, cl_int* error)> cl_create_kernel;
-  /// clReleaseKernel: Gives one reference back.
+  /// clReleaseKernel: Drops a reference to a kernel.
   StdcallFunction<cl_int(cl_kernel kernel)> cl_release_kernel;
-  /// clSetKernelArg: Sets one argument of a kernel.
+  /// clSetKernelArg: Sets an argument of a kernel.
   StdcallFunction<cl_int(cl_kernel kernel, cl_uint index, std::size_t size, const void* value)>
       cl_set_kernel_arg;
   /// clEnqueueNDRangeKernel: Enqueues a kernel.

@@ -13,74 +13,74 @@
 
 #include "runtimes/loader.hpp"
 
-/// A VkEvent belongs to one VkDevice, and orders commands of one queue only. Functions of a device
-/// are best asked for with vkGetDeviceProcAddr; the loader exports them as well. A producer needs
-/// much more of Vulkan than this and compiles against its headers.
+/// A VkEvent belongs to one VkDevice and orders commands of one queue only. vkGetDeviceProcAddr is
+/// the preferred way to find device functions; the loader also exports them. A producer needs more
+/// functions than these and compiles against the Vulkan headers.
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::vulkan {
 
-/// What most functions return, and the state of an event.
+/// The result of most functions, and the state of an event.
 using VkResult = std::int32_t;
 /// An instance.
 using VkInstance = struct VkInstanceOpaque*;
-/// A device of the machine.
+/// A physical device.
 using VkPhysicalDevice = struct VkPhysicalDeviceOpaque*;
-/// What an application has opened of a device.
+/// A logical device.
 using VkDevice = struct VkDeviceOpaque*;
 /// A queue.
 using VkQueue = struct VkQueueOpaque*;
-/// Commands to submit to a queue.
+/// A list of commands for submission to a queue.
 using VkCommandBuffer = struct VkCommandBufferOpaque*;
 /// An event.
 using VkEvent = Handle64<struct VkEventOpaque>;
-/// A buffer; no address.
+/// A buffer handle, not an address.
 using VkBuffer = Handle64<struct VkBufferOpaque>;
-/// The memory behind a buffer.
+/// The memory of a buffer.
 using VkDeviceMemory = Handle64<struct VkDeviceMemoryOpaque>;
 /// Flags of any kind.
 using VkFlags = std::uint32_t;
-/// Tells what a struct is.
+/// The type of a struct.
 using VkStructureType = std::int32_t;
 /// The application's allocator; NULL for none.
 struct VkAllocationCallbacks;
-/// A barrier for part of a buffer; none is needed here.
+/// A barrier for part of a buffer; not used here.
 struct VkBufferMemoryBarrier;
-/// A barrier for an image; none is needed here.
+/// A barrier for an image; not used here.
 struct VkImageMemoryBarrier;
-/// Makes what was written before a wait visible after it.
+/// Makes writes before a wait visible after it.
 struct VkMemoryBarrier {
   VkStructureType sType;
   const void* pNext;
   VkFlags srcAccessMask;
   VkFlags dstAccessMask;
 };
-/// What event to create.
+/// The properties of a new event.
 struct VkEventCreateInfo {
   VkStructureType sType;
   const void* pNext;
   VkFlags flags;
 };
-/// To be cast to the function that was asked for.
+/// Cast this to the type of the requested function.
 using any_function = StdcallFunction<void()>;
 
-/// VK_SUCCESS: Done.
+/// VK_SUCCESS: Success.
 inline constexpr VkResult kVkSuccess = 0;
-/// VK_EVENT_SET: The event has happened.
+/// VK_EVENT_SET: The event has completed.
 inline constexpr VkResult kVkEventSet = 3;
 /// VK_EVENT_RESET: The event is pending.
 inline constexpr VkResult kVkEventReset = 4;
-/// VK_ERROR_OUT_OF_HOST_MEMORY: No memory on the host.
+/// VK_ERROR_OUT_OF_HOST_MEMORY: Out of host memory.
 inline constexpr VkResult kVkErrorOutOfHostMemory = -1;
-/// VK_ERROR_OUT_OF_DEVICE_MEMORY: No memory on the device.
+/// VK_ERROR_OUT_OF_DEVICE_MEMORY: Out of device memory.
 inline constexpr VkResult kVkErrorOutOfDeviceMemory = -2;
-/// VK_ERROR_DEVICE_LOST: The device is gone.
+/// VK_ERROR_DEVICE_LOST: The device is lost.
 inline constexpr VkResult kVkErrorDeviceLost = -4;
 /// VK_STRUCTURE_TYPE_EVENT_CREATE_INFO: The sType of VkEventCreateInfo.
 inline constexpr VkStructureType kVkStructureTypeEventCreateInfo = 10;
 /// VK_STRUCTURE_TYPE_MEMORY_BARRIER: The sType of VkMemoryBarrier.
 inline constexpr VkStructureType kVkStructureTypeMemoryBarrier = 46;
-/// VK_EVENT_CREATE_DEVICE_ONLY_BIT: An event that the host cannot ask; Vulkan 1.3.
+/// VK_EVENT_CREATE_DEVICE_ONLY_BIT: An event that the host cannot query; Vulkan 1.3.
 inline constexpr VkFlags kVkEventCreateDeviceOnlyBit = 1;
-/// VK_PIPELINE_STAGE_ALL_COMMANDS_BIT: Every stage of the queue.
+/// VK_PIPELINE_STAGE_ALL_COMMANDS_BIT: All pipeline stages of the queue.
 inline constexpr VkFlags kVkPipelineStageAllCommandsBit = 0x10000;
 /// VK_ACCESS_MEMORY_READ_BIT: Any read.
 inline constexpr VkFlags kVkAccessMemoryReadBit = 0x8000;
@@ -107,33 +107,33 @@ constexpr const char* status_name(VkResult status) noexcept {
 
 /// The functions of the library. One that the library lacks is nullptr.
 struct Functions {
-  /// vkGetInstanceProcAddr: A function of an instance; NULL when there is none of this name.
+  /// vkGetInstanceProcAddr: Returns an instance function, or NULL if the name is unknown.
   StdcallFunction<any_function(VkInstance instance, const char* name)> vk_get_instance_proc_addr;
-  /// vkGetDeviceProcAddr: A function of a device, without the detour through the loader.
+  /// vkGetDeviceProcAddr: Returns a device function that bypasses the loader.
   StdcallFunction<any_function(VkDevice device, const char* name)> vk_get_device_proc_addr;
-  /// vkGetEventStatus: Whether the event has happened.
+  /// vkGetEventStatus: Returns whether the event has completed.
   StdcallFunction<VkResult(VkDevice device, VkEvent event)> vk_get_event_status;
-  /// vkCmdWaitEvents: Lets the commands behind it wait for the events; of the same queue only.
+  /// vkCmdWaitEvents: Makes later commands wait for events of the same queue.
   StdcallFunction<void(VkCommandBuffer commands, std::uint32_t count, const VkEvent* events,
                        VkFlags from_stages, VkFlags to_stages, std::uint32_t memory_count,
                        const VkMemoryBarrier* memory, std::uint32_t buffer_count,
                        const VkBufferMemoryBarrier* buffers, std::uint32_t image_count,
                        const VkImageMemoryBarrier* images)>
       vk_cmd_wait_events;
-  /// vkCreateEvent: A new event, not set.
+  /// vkCreateEvent: Creates an event that is not set.
   StdcallFunction<VkResult(VkDevice device, const VkEventCreateInfo* info,
                            const VkAllocationCallbacks* allocator, VkEvent* event)>
       vk_create_event;
-  /// vkDestroyEvent: Destroys an event that no submitted command uses any more.
+  /// vkDestroyEvent: Destroys an event. No submitted command may still use it.
   StdcallFunction<void(VkDevice device, VkEvent event, const VkAllocationCallbacks* allocator)>
       vk_destroy_event;
-  /// vkCmdSetEvent: Sets the event when the commands before it have passed these stages.
+  /// vkCmdSetEvent: Sets the event after earlier commands have passed these stages.
   StdcallFunction<void(VkCommandBuffer commands, VkEvent event, VkFlags stages)> vk_cmd_set_event;
   /// vkSetEvent: Sets the event from the host.
   StdcallFunction<VkResult(VkDevice device, VkEvent event)> vk_set_event;
-  /// vkResetEvent: Makes the event pending again, from the host.
+  /// vkResetEvent: Makes the event pending again from the host.
   StdcallFunction<VkResult(VkDevice device, VkEvent event)> vk_reset_event;
-  /// vkQueueWaitIdle: Blocks until the work on the queue is done.
+  /// vkQueueWaitIdle: Blocks until the work on the queue has completed.
   StdcallFunction<VkResult(VkQueue queue)> vk_queue_wait_idle;
 };
 

@@ -230,14 +230,14 @@ def _insert_device(text: str, device: Change, release: str) -> str:
     entry = f"""\
   - name: {device.label}
     value: {device.value}
-    doc: The device that DLPack calls {stem}.
-    dlpack_only: Arrow has not taken this device over from DLPack yet.
+    doc: The DLPack device {stem}.
+    dlpack_only: Arrow has not added this DLPack device yet.
     dlpack: {device.name}
     {release}
-    device_id: defined by the runtime of the device
-    buffers: {{are: unknown, doc: The header does not say.}}
-    accessible_from: {{devices: [], unknown: The header does not say.}}
-    handles: {{needed: [], unknown: The header does not say.}}
+    device_id: defined by the device's runtime
+    buffers: {{are: unknown, doc: The DLPack header does not describe the memory.}}
+    accessible_from: {{devices: [], unknown: The DLPack header does not describe the memory.}}
+    handles: {{needed: [], unknown: The DLPack header does not describe the handles.}}
     event: {{pointer: none, note: not_in_arrow}}
 """
     known = device.registry.declared.known
@@ -253,7 +253,7 @@ def _insert_code(text: str, code: Change, release: str) -> str:
     stem = code.name.removeprefix("kDL")
     entry = (
         f"      - {{name: {code.name}, label: {code.label}, value: {code.value}, "
-        f'{release}, doc: "The type that DLPack calls {stem}."}}\n'
+        f'{release}, doc: "The DLPack type {stem}."}}\n'
     )
     entries = list(re.finditer(r"^      - .*\n(?:        .*\n)*", text, re.MULTILINE))
     of_code = [(m, _value_of(m[0])) for m in entries if re.search(r"\bname: kDL", m[0])]

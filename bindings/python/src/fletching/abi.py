@@ -123,7 +123,7 @@ class DeviceType(int):
     """
 
     CPU: ClassVar[DeviceType]
-    """Main memory of the host. The same as an ArrowArray without a device.
+    """Main memory of the host, as for an ArrowArray without a device.
 
     Device id: none; -1 by Arrow's convention, 0 by DLPack's.
     """
@@ -133,24 +133,24 @@ class DeviceType(int):
     Device id: CUDA device ordinal.
     """
     CUDA_HOST: ClassVar[DeviceType]
-    """Host memory that CUDA has pinned (cudaMallocHost, cuMemAllocHost).
+    """Host memory pinned by CUDA (cudaMallocHost, cuMemAllocHost).
 
     Device id: CUDA device ordinal of the context that pinned the memory.
     """
     OPENCL: ClassVar[DeviceType]
     """Memory of an OpenCL device.
 
-    Device id: number of the device in the producer's context.
+    Device id: device number in the producer's context.
     """
     VULKAN: ClassVar[DeviceType]
     """Memory of a Vulkan device.
 
-    Device id: number of the physical device in the producer's instance.
+    Device id: physical device number in the producer's instance.
     """
     METAL: ClassVar[DeviceType]
     """Memory of an Apple GPU, allocated through Metal.
 
-    Device id: number of the device in the system's list.
+    Device id: device number in the system's list.
     """
     VPI: ClassVar[DeviceType]
     """Memory of a Verilog simulator.
@@ -163,12 +163,12 @@ class DeviceType(int):
     Device id: HIP device ordinal.
     """
     ROCM_HOST: ClassVar[DeviceType]
-    """Host memory that ROCm has pinned (hipMallocHost).
+    """Host memory pinned by ROCm (hipMallocHost).
 
     Device id: HIP device ordinal of the context that pinned the memory.
     """
     EXT_DEV: ClassVar[DeviceType]
-    """A device that has no number of its own yet; the producer documents what it means.
+    """A device without an assigned number; the producer documents its meaning.
 
     Device id: defined by the producer.
     """
@@ -178,7 +178,7 @@ class DeviceType(int):
     Device id: CUDA device ordinal.
     """
     ONEAPI: ClassVar[DeviceType]
-    """Unified shared memory on a oneAPI device that is not a partition of another.
+    """Unified shared memory on a oneAPI device that is not a partition of another device.
 
     Device id: number of the non-partitioned device; the oneAPI runtime reports device type,
     allocation type and context of a pointer.
@@ -191,17 +191,17 @@ class DeviceType(int):
     HEXAGON: ClassVar[DeviceType]
     """Memory of a Qualcomm Hexagon DSP.
 
-    Device id: number of the DSP.
+    Device id: DSP number.
     """
     MAIA: ClassVar[DeviceType]
     """Memory of a Microsoft MAIA accelerator.
 
-    Device id: defined by the runtime of the device.
+    Device id: defined by the device's runtime.
     """
     TRN: ClassVar[DeviceType]
     """Memory of an AWS Trainium accelerator.
 
-    Device id: defined by the runtime of the device.
+    Device id: defined by the device's runtime.
     """
 
     def __new__(cls, value: int) -> Self:

@@ -8,7 +8,7 @@ use core::fmt;
 use crate::{ArrowDeviceType, DLDeviceType};
 
 impl ArrowDeviceType {
-    /// Main memory of the host. The same as an ArrowArray without a device. Device id: none; -1 by
+    /// Main memory of the host, as for an ArrowArray without a device. Device id: none; -1 by
     /// Arrow's convention, 0 by DLPack's. Event: `sync_event` is always NULL.
     #[doc(alias = "ARROW_DEVICE_CPU")]
     #[doc(alias = "kDLCPU")]
@@ -18,24 +18,24 @@ impl ArrowDeviceType {
     #[doc(alias = "ARROW_DEVICE_CUDA")]
     #[doc(alias = "kDLCUDA")]
     pub const CUDA: Self = Self(2);
-    /// Host memory that CUDA has pinned (cudaMallocHost, cuMemAllocHost). Device id: CUDA device
-    /// ordinal of the context that pinned the memory. Event: `sync_event` is a `cudaEvent_t*`, the
-    /// address of the handle.
+    /// Host memory pinned by CUDA (cudaMallocHost, cuMemAllocHost). Device id: CUDA device ordinal
+    /// of the context that pinned the memory. Event: `sync_event` is a `cudaEvent_t*`, the address
+    /// of the handle.
     #[doc(alias = "ARROW_DEVICE_CUDA_HOST")]
     #[doc(alias = "kDLCUDAHost")]
     pub const CUDA_HOST: Self = Self(3);
-    /// Memory of an OpenCL device. Device id: number of the device in the producer's context.
-    /// Event: `sync_event` is a `cl_event*`, the address of the handle.
+    /// Memory of an OpenCL device. Device id: device number in the producer's context. Event:
+    /// `sync_event` is a `cl_event*`, the address of the handle.
     #[doc(alias = "ARROW_DEVICE_OPENCL")]
     #[doc(alias = "kDLOpenCL")]
     pub const OPENCL: Self = Self(4);
-    /// Memory of a Vulkan device. Device id: number of the physical device in the producer's
-    /// instance. Event: `sync_event` is a `VkEvent*`, the address of the handle.
+    /// Memory of a Vulkan device. Device id: physical device number in the producer's instance.
+    /// Event: `sync_event` is a `VkEvent*`, the address of the handle.
     #[doc(alias = "ARROW_DEVICE_VULKAN")]
     #[doc(alias = "kDLVulkan")]
     pub const VULKAN: Self = Self(7);
-    /// Memory of an Apple GPU, allocated through Metal. Device id: number of the device in the
-    /// system's list. Event: `sync_event` is a `MTLEvent*`, the object itself.
+    /// Memory of an Apple GPU, allocated through Metal. Device id: device number in the system's
+    /// list. Event: `sync_event` is a `MTLEvent*`, the object itself.
     #[doc(alias = "ARROW_DEVICE_METAL")]
     #[doc(alias = "kDLMetal")]
     pub const METAL: Self = Self(8);
@@ -49,14 +49,13 @@ impl ArrowDeviceType {
     #[doc(alias = "ARROW_DEVICE_ROCM")]
     #[doc(alias = "kDLROCM")]
     pub const ROCM: Self = Self(10);
-    /// Host memory that ROCm has pinned (hipMallocHost). Device id: HIP device ordinal of the
-    /// context that pinned the memory. Event: `sync_event` is a `hipEvent_t*`, the address of the
-    /// handle.
+    /// Host memory pinned by ROCm (hipMallocHost). Device id: HIP device ordinal of the context
+    /// that pinned the memory. Event: `sync_event` is a `hipEvent_t*`, the address of the handle.
     #[doc(alias = "ARROW_DEVICE_ROCM_HOST")]
     #[doc(alias = "kDLROCMHost")]
     pub const ROCM_HOST: Self = Self(11);
-    /// A device that has no number of its own yet; the producer documents what it means. Device id:
-    /// defined by the producer. Event: documented by the producer.
+    /// A device without an assigned number; the producer documents its meaning. Device id: defined
+    /// by the producer. Event: documented by the producer.
     #[doc(alias = "ARROW_DEVICE_EXT_DEV")]
     #[doc(alias = "kDLExtDev")]
     pub const EXT_DEV: Self = Self(12);
@@ -65,8 +64,8 @@ impl ArrowDeviceType {
     #[doc(alias = "ARROW_DEVICE_CUDA_MANAGED")]
     #[doc(alias = "kDLCUDAManaged")]
     pub const CUDA_MANAGED: Self = Self(13);
-    /// Unified shared memory on a oneAPI device that is not a partition of another. Device id:
-    /// number of the non-partitioned device; the oneAPI runtime reports device type, allocation
+    /// Unified shared memory on a oneAPI device that is not a partition of another device. Device
+    /// id: number of the non-partitioned device; the oneAPI runtime reports device type, allocation
     /// type and context of a pointer. Event: `sync_event` is a `sycl::event*`, the object itself.
     #[doc(alias = "ARROW_DEVICE_ONEAPI")]
     #[doc(alias = "kDLOneAPI")]
@@ -76,17 +75,16 @@ impl ArrowDeviceType {
     #[doc(alias = "ARROW_DEVICE_WEBGPU")]
     #[doc(alias = "kDLWebGPU")]
     pub const WEBGPU: Self = Self(15);
-    /// Memory of a Qualcomm Hexagon DSP. Device id: number of the DSP. Event: `sync_event` is
-    /// always NULL.
+    /// Memory of a Qualcomm Hexagon DSP. Device id: DSP number. Event: `sync_event` is always NULL.
     #[doc(alias = "ARROW_DEVICE_HEXAGON")]
     #[doc(alias = "kDLHexagon")]
     pub const HEXAGON: Self = Self(16);
-    /// Memory of a Microsoft MAIA accelerator. Device id: defined by the runtime of the device.
-    /// Event: `sync_event` is always NULL.
+    /// Memory of a Microsoft MAIA accelerator. Device id: defined by the device's runtime. Event:
+    /// `sync_event` is always NULL.
     #[doc(alias = "kDLMAIA")]
     pub const MAIA: Self = Self(17);
-    /// Memory of an AWS Trainium accelerator. Device id: defined by the runtime of the device.
-    /// Event: `sync_event` is always NULL.
+    /// Memory of an AWS Trainium accelerator. Device id: defined by the device's runtime. Event:
+    /// `sync_event` is always NULL.
     #[doc(alias = "kDLTrn")]
     pub const TRN: Self = Self(18);
 

@@ -18,7 +18,7 @@ pub const EINTR: c_int = 4;
 pub const EIO: c_int = 5;
 /// The process is a fork of the owner.
 pub const ECHILD: c_int = 10;
-/// A resource is exhausted for now.
+/// A resource is temporarily exhausted.
 pub const EAGAIN: c_int = of_target(11, 35, 11);
 /// Out of memory.
 pub const ENOMEM: c_int = 12;
@@ -34,7 +34,7 @@ pub const EINVAL: c_int = 22;
 pub const ENOSPC: c_int = 28;
 /// The other side has closed the stream.
 pub const EPIPE: c_int = 32;
-/// An argument is outside the domain.
+/// An argument is outside its domain.
 pub const EDOM: c_int = 33;
 /// A value does not fit into its type.
 pub const ERANGE: c_int = 34;
@@ -42,15 +42,15 @@ pub const ERANGE: c_int = 34;
 pub const EDEADLK: c_int = of_target(35, 11, 36);
 /// The function is not implemented.
 pub const ENOSYS: c_int = of_target(38, 78, 40);
-/// The other side broke the protocol.
+/// The other side violated the protocol.
 pub const EPROTO: c_int = of_target(71, 100, 134);
 /// The data is malformed.
 pub const EBADMSG: c_int = of_target(74, 94, 104);
 /// A size does not fit into its type.
 pub const EOVERFLOW: c_int = of_target(75, 84, 132);
-/// This device cannot do the operation.
+/// The device does not support the operation.
 pub const ENOTSUP: c_int = of_target(95, 45, 129);
-/// The time limit is over.
+/// The time limit has expired.
 pub const ETIMEDOUT: c_int = of_target(110, 60, 138);
 /// The operation was canceled.
 pub const ECANCELED: c_int = of_target(125, 89, 105);

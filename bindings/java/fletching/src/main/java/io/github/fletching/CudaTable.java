@@ -17,121 +17,121 @@ final class CudaTable {
           List.of("nvcuda.dll"),
           List.of());
 
-  /** Done; of a query: the event has happened. */
+  /** Success. For a query: the event has completed. */
   static final int CUDA_SUCCESS = 0;
 
-  /** Of a query: the event is pending. */
+  /** For a query: the event is pending. */
   static final int CUDA_ERROR_NOT_READY = 600;
 
   /** The driver is shutting down with the process. */
   static final int CUDA_ERROR_DEINITIALIZED = 4;
 
-  /** There is a driver but no device. */
+  /** The driver is present but found no device. */
   static final int CUDA_ERROR_NO_DEVICE = 100;
 
   /** No context is current. */
   static final int CUDA_ERROR_INVALID_CONTEXT = 201;
 
-  /** What was passed is not a handle. */
+  /** The argument is not a handle. */
   static final int CUDA_ERROR_INVALID_HANDLE = 400;
 
-  /** The device has contained an exception; the process can run nothing more. */
+  /** The device has contained an exception; the process can run no more work. */
   static final int CUDA_ERROR_CONTAINED = 226;
 
-  /** A kernel used an invalid address; the process can run nothing more. */
+  /** A kernel used an invalid address; the process can run no more work. */
   static final int CUDA_ERROR_ILLEGAL_ADDRESS = 700;
 
-  /** A kernel took too long; the process can run nothing more. */
+  /** A kernel exceeded the time limit; the process can run no more work. */
   static final int CUDA_ERROR_LAUNCH_TIMEOUT = 702;
 
-  /** The context is gone. */
+  /** The context has been destroyed. */
   static final int CUDA_ERROR_CONTEXT_IS_DESTROYED = 709;
 
-  /** An assertion of a kernel failed; the context has to be destroyed. */
+  /** A kernel assertion failed; the context must be destroyed. */
   static final int CUDA_ERROR_ASSERT = 710;
 
-  /** A kernel's stack is broken; the process can run nothing more. */
+  /** The stack of a kernel is corrupted; the process can run no more work. */
   static final int CUDA_ERROR_HARDWARE_STACK_ERROR = 714;
 
-  /** A kernel has an illegal instruction; the process can run nothing more. */
+  /** A kernel executed an illegal instruction; the process can run no more work. */
   static final int CUDA_ERROR_ILLEGAL_INSTRUCTION = 715;
 
-  /** A kernel used a misaligned address; the process can run nothing more. */
+  /** A kernel used a misaligned address; the process can run no more work. */
   static final int CUDA_ERROR_MISALIGNED_ADDRESS = 716;
 
-  /** A kernel used an address of another space; the process can run nothing more. */
+  /** A kernel used the wrong address space; the process can run no more work. */
   static final int CUDA_ERROR_INVALID_ADDRESS_SPACE = 717;
 
-  /** A kernel's program counter is invalid; the process can run nothing more. */
+  /** The program counter of a kernel is invalid; the process can run no more work. */
   static final int CUDA_ERROR_INVALID_PC = 718;
 
-  /** An exception occurred in a kernel; the process can run nothing more. */
+  /** A kernel raised an exception; the process can run no more work. */
   static final int CUDA_ERROR_LAUNCH_FAILED = 719;
 
-  /** A kernel left tensor memory allocated; the process can run nothing more. */
+  /** A kernel did not free its tensor memory; the process can run no more work. */
   static final int CUDA_ERROR_TENSOR_MEMORY_LEAK = 721;
 
-  /** The MPS server has ended this client; the process can run nothing more. */
+  /** The MPS server has terminated this client; the process can run no more work. */
   static final int CUDA_ERROR_MPS_CLIENT_TERMINATED = 810;
 
-  /** The call is not permitted while a stream is captured. */
+  /** The call is not permitted during a stream capture. */
   static final int CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
 
-  /** The capture has failed and is not ended yet. */
+  /** The capture has failed but has not ended. */
   static final int CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901;
 
-  /** The legacy default stream would depend on a stream that is captured. */
+  /** The call would make the legacy default stream depend on a captured stream. */
   static final int CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 
   /** An event with timing. */
   static final int CU_EVENT_DEFAULT = 0;
 
-  /** A host wait sleeps instead of spinning. */
+  /** A host wait blocks instead of spinning. */
   static final int CU_EVENT_BLOCKING_SYNC = 1;
 
   /** An event without timing. */
   static final int CU_EVENT_DISABLE_TIMING = 2;
 
-  /** In a capture: the graph records the event at each launch. Invalid outside of one. */
+  /** In a capture, the graph records the event at each launch. Invalid outside a capture. */
   static final int CU_EVENT_RECORD_EXTERNAL = 1;
 
-  /** The only flag of cuStreamWaitEvent outside of graphs. */
+  /** The only flag of cuStreamWaitEvent outside a capture. */
   static final int CU_EVENT_WAIT_DEFAULT = 0;
 
-  /** In a capture: the graph waits for the event at each launch. Invalid outside of one. */
+  /** In a capture, the graph waits for the event at each launch. Invalid outside a capture. */
   static final int CU_EVENT_WAIT_EXTERNAL = 1;
 
-  /** A stream that waits for the legacy default stream and is waited for. */
+  /** A stream that synchronizes with the legacy default stream. */
   static final int CU_STREAM_DEFAULT = 0;
 
-  /** A stream without that. */
+  /** A stream that does not synchronize with the legacy default stream. */
   static final int CU_STREAM_NON_BLOCKING = 1;
 
   /** The handle of the legacy default stream. */
   static final long CU_STREAM_LEGACY = 1;
 
-  /** The handle of the default stream of the calling thread. */
+  /** The handle of the calling thread's default stream. */
   static final long CU_STREAM_PER_THREAD = 2;
 
-  /** The stream is not captured. */
+  /** The stream is not being captured. */
   static final int CU_STREAM_CAPTURE_STATUS_NONE = 0;
 
-  /** The stream is captured. */
+  /** The stream is being captured. */
   static final int CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
 
-  /** The capture has failed and is not ended yet. */
+  /** The capture has failed but has not ended. */
   static final int CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2;
 
-  /** The thread may call what is unsafe during captures. */
+  /** The thread may make calls that are unsafe during a capture. */
   static final int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
 
-  /** Wait until the difference to the value is not negative. */
+  /** Waits until the word minus the value is not negative. */
   static final int CU_STREAM_WAIT_VALUE_GEQ = 0;
 
-  /** Wait until the value is there. */
+  /** Waits until the word equals the value. */
   static final int CU_STREAM_WAIT_VALUE_EQ = 1;
 
-  /** The CUcontext; NULL for memory of a pool. */
+  /** The CUcontext; NULL for pool memory. */
   static final int CU_POINTER_ATTRIBUTE_CONTEXT = 1;
 
   /** A CU_MEMORYTYPE_ value, 4 bytes. */
@@ -143,7 +143,7 @@ final class CudaTable {
   /** The address for the host. */
   static final int CU_POINTER_ATTRIBUTE_HOST_POINTER = 4;
 
-  /** Whether it is managed memory, 4 bytes. */
+  /** Whether the memory is managed, 4 bytes. */
   static final int CU_POINTER_ATTRIBUTE_IS_MANAGED = 8;
 
   /** The device, 4 bytes. */
@@ -155,194 +155,200 @@ final class CudaTable {
   /** Device memory. */
   static final int CU_MEMORYTYPE_DEVICE = 2;
 
-  /** Pinned for every context. */
+  /** Pinned in every context. */
   static final int CU_MEMHOSTALLOC_PORTABLE = 1;
 
-  /** Mapped into the device's addresses. */
+  /** Mapped into the device address space. */
   static final int CU_MEMHOSTALLOC_DEVICEMAP = 2;
 
   /** Managed memory for any stream. */
   static final int CU_MEM_ATTACH_GLOBAL = 1;
 
-  /** Host and device share one range of addresses. */
+  /** The host and the device share one address space. */
   static final int CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41;
 
-  /** The 9 of 9.0. */
+  /** The major compute capability: the 9 of 9.0. */
   static final int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 
-  /** The 0 of 9.0. */
+  /** The minor compute capability: the 0 of 9.0. */
   static final int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
 
-  /** Managed memory can be allocated. */
+  /** The device supports managed memory. */
   static final int CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83;
 
   /** The host may read managed memory while kernels run. */
   static final int CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89;
 
-  /** Initializes the driver in this process; flags is 0. */
+  /** Initializes the driver in this process. flags is 0. */
   static final Symbol CU_INIT = LIBRARY.symbol("cuInit", "ii");
 
-  /** The CUDA version that the driver can run: 13050 is 13.5. Works before cuInit. */
+  /**
+   * Returns the newest CUDA version that the driver supports: 13050 is 13.5. Works before cuInit.
+   */
   static final Symbol CU_DRIVER_GET_VERSION = LIBRARY.symbol("cuDriverGetVersion", "ia");
 
-  /** The name of a result; the text is static, NULL for an unknown number. */
+  /** Returns the name of a result as a static string; NULL for an unknown number. */
   static final Symbol CU_GET_ERROR_NAME = LIBRARY.symbol("cuGetErrorName", "iia");
 
-  /** A sentence about a result; the text is static, NULL for an unknown number. */
+  /** Returns the description of a result as a static string; NULL for an unknown number. */
   static final Symbol CU_GET_ERROR_STRING = LIBRARY.symbol("cuGetErrorString", "iia");
 
-  /** How many devices there are. */
+  /** Returns the number of devices. */
   static final Symbol CU_DEVICE_GET_COUNT = LIBRARY.symbol("cuDeviceGetCount", "ia");
 
-  /** The device with this ordinal, which is what device_id holds. */
+  /** Returns the device with this ordinal, which is the device_id. */
   static final Symbol CU_DEVICE_GET = LIBRARY.symbol("cuDeviceGet", "iai");
 
-  /** The name of a device. */
+  /** Returns the name of a device. */
   static final Symbol CU_DEVICE_GET_NAME = LIBRARY.symbol("cuDeviceGetName", "iaii");
 
-  /** One property of a device. */
+  /** Returns a property of a device. */
   static final Symbol CU_DEVICE_GET_ATTRIBUTE = LIBRARY.symbol("cuDeviceGetAttribute", "iaii");
 
-  /** Whether the primary context exists already; asking does not create it. */
+  /** Returns whether the primary context exists. Does not create it. */
   static final Symbol CU_DEVICE_PRIMARY_CTX_GET_STATE =
       LIBRARY.symbol("cuDevicePrimaryCtxGetState", "iiaa");
 
-  /** The primary context with one more reference; creates it when it is not active. */
+  /** Returns the primary context and adds a reference. Creates the context if it is not active. */
   static final Symbol CU_DEVICE_PRIMARY_CTX_RETAIN =
       LIBRARY.symbol("cuDevicePrimaryCtxRetain", "iai");
 
-  /** Gives one reference back; the last one destroys the context. */
+  /** Drops a reference to the primary context. The last one destroys the context. */
   static final Symbol CU_DEVICE_PRIMARY_CTX_RELEASE =
       LIBRARY.symbol("cuDevicePrimaryCtxRelease_v2", "ii");
 
-  /** The context of the calling thread; NULL when it has none. */
+  /** Returns the calling thread's context, or NULL if it has none. */
   static final Symbol CU_CTX_GET_CURRENT = LIBRARY.symbol("cuCtxGetCurrent", "ia");
 
-  /** Makes a context current for the calling thread, above the one before. */
+  /** Pushes a context onto the calling thread's stack and makes it current. */
   static final Symbol CU_CTX_PUSH_CURRENT = LIBRARY.symbol("cuCtxPushCurrent_v2", "ia");
 
-  /** Takes the topmost context off and makes the one below current. */
+  /** Pops the current context and makes the previous one current. */
   static final Symbol CU_CTX_POP_CURRENT = LIBRARY.symbol("cuCtxPopCurrent_v2", "ia");
 
-  /** The device of the current context. */
+  /** Returns the device of the current context. */
   static final Symbol CU_CTX_GET_DEVICE = LIBRARY.symbol("cuCtxGetDevice", "ia");
 
   /**
-   * A number that no other context of the process has, ever; a CUcontext may come back for another
-   * context. Optional: CUDA 12.0 and later.
+   * Returns an id that is unique among all contexts of the process, past and future. A CUcontext
+   * value may be reused for another context. Optional: CUDA 12.0 and later.
    */
   static final Symbol CU_CTX_GET_ID = LIBRARY.symbol("cuCtxGetId", "iaa");
 
   /**
-   * The context of a stream; that of the default streams is the current one.
-   * CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
-   * Its _v2 has a third argument, for green contexts.
+   * Returns the context of a stream; for a default stream, the current context. Returns
+   * CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed but has not ended.
+   * Its _v2 has a third argument for green contexts.
    */
   static final Symbol CU_STREAM_GET_CTX = LIBRARY.symbol("cuStreamGetCtx", "iaa");
 
-  /** One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not know it. */
+  /**
+   * Returns a property of an address; CUDA_ERROR_INVALID_VALUE for an address that CUDA does not
+   * know.
+   */
   static final Symbol CU_POINTER_GET_ATTRIBUTE = LIBRARY.symbol("cuPointerGetAttribute", "iaia");
 
-  /** Whether the work before the event is done. */
+  /** Returns whether the work before the event has completed. */
   static final Symbol CU_EVENT_QUERY = LIBRARY.symbol("cuEventQuery", "ia");
 
-  /** Blocks the calling thread until the event has happened. */
+  /** Blocks the calling thread until the event has completed. */
   static final Symbol CU_EVENT_SYNCHRONIZE = LIBRARY.symbol("cuEventSynchronize", "ia");
 
-  /** Lets what is enqueued on the stream from now on wait for the event; returns at once. */
+  /** Makes later work on the stream wait for the event. Returns immediately. */
   static final Symbol CU_STREAM_WAIT_EVENT = LIBRARY.symbol("cuStreamWaitEvent", "iaai");
 
-  /** A new event in the current context. */
+  /** Creates an event in the current context. */
   static final Symbol CU_EVENT_CREATE = LIBRARY.symbol("cuEventCreate", "iai");
 
-  /** The event happens when everything that is on the stream now is done. */
+  /** Records the event. It completes after all earlier work on the stream. */
   static final Symbol CU_EVENT_RECORD = LIBRARY.symbol("cuEventRecord", "iaa");
 
   /**
-   * The same with flags; the external one only on a stream that is captured. Optional: CUDA 11.1
-   * and later.
+   * Records the event with flags. The external flag is valid only on a captured stream. Optional:
+   * CUDA 11.1 and later.
    */
   static final Symbol CU_EVENT_RECORD_WITH_FLAGS = LIBRARY.symbol("cuEventRecordWithFlags", "iaai");
 
   /**
-   * Whether a stream is captured into a graph; does not disturb the capture. For the legacy default
-   * stream CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while a stream that waits for it is captured.
+   * Returns whether a stream is being captured into a graph, without affecting the capture. Returns
+   * CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for the legacy default stream while a stream that
+   * synchronizes with it is being captured.
    */
   static final Symbol CU_STREAM_IS_CAPTURING = LIBRARY.symbol("cuStreamIsCapturing", "iaa");
 
   /**
-   * Sets what the calling thread may call while streams are captured, and returns what it was.
-   * While another thread captures in global mode, a call that is unsafe then fails, and fails the
-   * capture, unless the mode is relaxed.
+   * Sets the calling thread's capture mode and returns the previous mode. While another thread
+   * captures in global mode, an unsafe call fails and invalidates the capture, unless the calling
+   * thread's mode is relaxed.
    */
   static final Symbol CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE =
       LIBRARY.symbol("cuThreadExchangeStreamCaptureMode", "ia");
 
-  /** Returns at once; what waits for the event goes on waiting. */
+  /** Destroys an event. Returns immediately; pending waits for the event continue. */
   static final Symbol CU_EVENT_DESTROY = LIBRARY.symbol("cuEventDestroy_v2", "ia");
 
-  /** A new stream in the current context. */
+  /** Creates a stream in the current context. */
   static final Symbol CU_STREAM_CREATE = LIBRARY.symbol("cuStreamCreate", "iai");
 
-  /** Returns at once; the work on the stream goes on. */
+  /** Destroys a stream. Returns immediately; the work on the stream continues. */
   static final Symbol CU_STREAM_DESTROY = LIBRARY.symbol("cuStreamDestroy_v2", "ia");
 
-  /** Blocks until the work on the stream is done. */
+  /** Blocks until the work on the stream has completed. */
   static final Symbol CU_STREAM_SYNCHRONIZE = LIBRARY.symbol("cuStreamSynchronize", "ia");
 
-  /** Whether the work on the stream is done. */
+  /** Returns whether the work on the stream has completed. */
   static final Symbol CU_STREAM_QUERY = LIBRARY.symbol("cuStreamQuery", "ia");
 
   /**
-   * Lets the stream wait until a word in memory fulfills the condition in flags. Optional: CUDA
+   * Makes the stream wait until a word in memory satisfies the condition in flags. Optional: CUDA
    * 11.7 and later.
    */
   static final Symbol CU_STREAM_WAIT_VALUE32 = LIBRARY.symbol("cuStreamWaitValue32_v2", "iaaii");
 
-  /** Device memory. */
+  /** Allocates device memory. */
   static final Symbol CU_MEM_ALLOC = LIBRARY.symbol("cuMemAlloc_v2", "iaa");
 
-  /** Frees device or managed memory; may wait for work that uses it. */
+  /** Frees device or managed memory. May wait for work that uses it. */
   static final Symbol CU_MEM_FREE = LIBRARY.symbol("cuMemFree_v2", "ia");
 
-  /** Managed memory. */
+  /** Allocates managed memory. */
   static final Symbol CU_MEM_ALLOC_MANAGED = LIBRARY.symbol("cuMemAllocManaged", "iaai");
 
-  /** Pinned host memory. */
+  /** Allocates pinned host memory. */
   static final Symbol CU_MEM_HOST_ALLOC = LIBRARY.symbol("cuMemHostAlloc", "iaai");
 
   /** Frees pinned host memory. */
   static final Symbol CU_MEM_FREE_HOST = LIBRARY.symbol("cuMemFreeHost", "ia");
 
-  /** The device's address of pinned host memory. */
+  /** Returns the device address of pinned host memory. */
   static final Symbol CU_MEM_HOST_GET_DEVICE_POINTER =
       LIBRARY.symbol("cuMemHostGetDevicePointer_v2", "iaai");
 
-  /** Copies between any two addresses, in the order of the stream. */
+  /** Copies between any two addresses, in stream order. */
   static final Symbol CU_MEMCPY_ASYNC = LIBRARY.symbol("cuMemcpyAsync", "iaaaa");
 
-  /** Copies to the device; from pageable memory it may block. */
+  /** Copies to the device. May block for pageable memory. */
   static final Symbol CU_MEMCPY_HTOD_ASYNC = LIBRARY.symbol("cuMemcpyHtoDAsync_v2", "iaaaa");
 
-  /** Copies to the host; to pageable memory it may block. */
+  /** Copies to the host. May block for pageable memory. */
   static final Symbol CU_MEMCPY_DTOH_ASYNC = LIBRARY.symbol("cuMemcpyDtoHAsync_v2", "iaaaa");
 
-  /** Fills memory with one byte. */
+  /** Fills memory with a byte value. */
   static final Symbol CU_MEMSET_D8_ASYNC = LIBRARY.symbol("cuMemsetD8Async", "iaiaa");
 
-  /** How much memory the device of the current context has. */
+  /** Returns the free and total memory of the current context's device. */
   static final Symbol CU_MEM_GET_INFO = LIBRARY.symbol("cuMemGetInfo_v2", "iaa");
 
-  /** Loads device code, a cubin, a fatbin or PTX, from memory. */
+  /** Loads device code from memory: a cubin, a fatbin or PTX. */
   static final Symbol CU_MODULE_LOAD_DATA = LIBRARY.symbol("cuModuleLoadData", "iaa");
 
   /** Unloads device code. */
   static final Symbol CU_MODULE_UNLOAD = LIBRARY.symbol("cuModuleUnload", "ia");
 
-  /** The kernel of this name. */
+  /** Returns the kernel with this name. */
   static final Symbol CU_MODULE_GET_FUNCTION = LIBRARY.symbol("cuModuleGetFunction", "iaaa");
 
-  /** Enqueues a kernel; arguments holds the address of each argument. */
+  /** Enqueues a kernel. arguments contains the address of each argument. */
   static final Symbol CU_LAUNCH_KERNEL = LIBRARY.symbol("cuLaunchKernel", "iaiiiiiiiaaa");
 
   private CudaTable() {}

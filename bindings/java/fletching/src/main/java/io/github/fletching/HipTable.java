@@ -17,78 +17,79 @@ final class HipTable {
           List.of("amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"),
           List.of());
 
-  /** hipSuccess: Done; of a query: the event has happened. */
+  /** hipSuccess: Success. For a query: the event has completed. */
   static final int HIP_SUCCESS = 0;
 
-  /** hipErrorNotReady: Of a query: the event is pending. */
+  /** hipErrorNotReady: For a query: the event is pending. */
   static final int HIP_ERROR_NOT_READY = 600;
 
   /** hipErrorDeinitialized: The runtime is shutting down with the process. */
   static final int HIP_ERROR_DEINITIALIZED = 4;
 
-  /** hipErrorNoDevice: There is a runtime but no device. */
+  /** hipErrorNoDevice: The runtime is present but found no device. */
   static final int HIP_ERROR_NO_DEVICE = 100;
 
   /** hipErrorInvalidContext: No context is current. */
   static final int HIP_ERROR_INVALID_CONTEXT = 201;
 
-  /** hipErrorInvalidHandle: What was passed is not a handle. */
+  /** hipErrorInvalidHandle: The argument is not a handle. */
   static final int HIP_ERROR_INVALID_HANDLE = 400;
 
   /** hipErrorIllegalAddress: A kernel used an invalid address. */
   static final int HIP_ERROR_ILLEGAL_ADDRESS = 700;
 
-  /** hipErrorAssert: An assertion of a kernel failed. */
+  /** hipErrorAssert: A kernel assertion failed. */
   static final int HIP_ERROR_ASSERT = 710;
 
-  /** hipErrorLaunchFailure: An exception occurred in a kernel. */
+  /** hipErrorLaunchFailure: A kernel raised an exception. */
   static final int HIP_ERROR_LAUNCH_FAILURE = 719;
 
-  /** hipErrorStreamCaptureUnsupported: The call is not permitted while a stream is captured. */
+  /** hipErrorStreamCaptureUnsupported: The call is not permitted during a stream capture. */
   static final int HIP_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
 
   /**
-   * hipErrorStreamCaptureImplicit: The default stream would depend on a stream that is captured.
+   * hipErrorStreamCaptureImplicit: The call would make the default stream depend on a captured
+   * stream.
    */
   static final int HIP_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 
-  /** hipStreamCaptureStatusNone: The stream is not captured. */
+  /** hipStreamCaptureStatusNone: The stream is not being captured. */
   static final int HIP_STREAM_CAPTURE_STATUS_NONE = 0;
 
-  /** hipStreamCaptureStatusActive: The stream is captured. */
+  /** hipStreamCaptureStatusActive: The stream is being captured. */
   static final int HIP_STREAM_CAPTURE_STATUS_ACTIVE = 1;
 
-  /** hipStreamCaptureStatusInvalidated: The capture has failed and is not ended yet. */
+  /** hipStreamCaptureStatusInvalidated: The capture has failed but has not ended. */
   static final int HIP_STREAM_CAPTURE_STATUS_INVALIDATED = 2;
 
-  /** hipStreamCaptureModeRelaxed: The thread may call what is unsafe during captures. */
+  /** hipStreamCaptureModeRelaxed: The thread may make calls that are unsafe during a capture. */
   static final int HIP_STREAM_CAPTURE_MODE_RELAXED = 2;
 
-  /** hipErrorNotSupported: This runtime cannot do it. */
+  /** hipErrorNotSupported: This runtime does not support the operation. */
   static final int HIP_ERROR_NOT_SUPPORTED = 801;
 
   /** hipEventDefault: An event with timing. */
   static final int HIP_EVENT_DEFAULT = 0;
 
-  /** hipEventBlockingSync: A host wait sleeps instead of spinning. */
+  /** hipEventBlockingSync: A host wait blocks instead of spinning. */
   static final int HIP_EVENT_BLOCKING_SYNC = 1;
 
   /** hipEventDisableTiming: An event without timing. */
   static final int HIP_EVENT_DISABLE_TIMING = 2;
 
-  /** hipStreamDefault: A stream that waits for the default stream and is waited for. */
+  /** hipStreamDefault: A stream that synchronizes with the default stream. */
   static final int HIP_STREAM_DEFAULT = 0;
 
-  /** hipStreamNonBlocking: A stream without that. */
+  /** hipStreamNonBlocking: A stream that does not synchronize with the default stream. */
   static final int HIP_STREAM_NON_BLOCKING = 1;
 
-  /** hipStreamPerThread: The handle of the default stream of the calling thread. */
+  /** hipStreamPerThread: The handle of the calling thread's default stream. */
   static final long HIP_STREAM_PER_THREAD = 2;
 
-  /** hipStreamWaitValueGte: Wait until the masked word is not below the value. */
+  /** hipStreamWaitValueGte: Waits until the masked word is at least the value. */
   static final int HIP_STREAM_WAIT_VALUE_GTE = 0;
 
-  /** hipStreamWaitValueEq: Wait until the masked word is the value. */
+  /** hipStreamWaitValueEq: Waits until the masked word equals the value. */
   static final int HIP_STREAM_WAIT_VALUE_EQ = 1;
 
   /** The hipCtx_t. */
@@ -100,7 +101,7 @@ final class HipTable {
   /** The address for the host. */
   static final int HIP_POINTER_ATTRIBUTE_HOST_POINTER = 4;
 
-  /** Whether it is managed memory. */
+  /** Whether the memory is managed. */
   static final int HIP_POINTER_ATTRIBUTE_IS_MANAGED = 8;
 
   /** The device, 4 bytes. */
@@ -115,155 +116,154 @@ final class HipTable {
   /** hipMemcpyDeviceToDevice: From device to device. */
   static final int HIP_MEMCPY_DEVICE_TO_DEVICE = 3;
 
-  /** hipMemcpyDefault: The runtime finds out from the addresses. */
+  /** hipMemcpyDefault: The runtime infers the direction from the addresses. */
   static final int HIP_MEMCPY_DEFAULT = 4;
 
   /** hipHostMallocPortable: Pinned for every device. */
   static final int HIP_HOST_MALLOC_PORTABLE = 1;
 
-  /** hipHostMallocMapped: Mapped into the device's addresses. */
+  /** hipHostMallocMapped: Mapped into the device address space. */
   static final int HIP_HOST_MALLOC_MAPPED = 2;
 
   /** hipMemAttachGlobal: Managed memory for any stream. */
   static final int HIP_MEM_ATTACH_GLOBAL = 1;
 
-  /** hipMallocSignalMemory: A word of 8 bytes that a stream can wait for; the host writes it. */
+  /** hipMallocSignalMemory: An 8-byte word that a stream can wait for and the host writes. */
   static final int HIP_MALLOC_SIGNAL_MEMORY = 2;
 
   /** hipDeviceAttributeCanUseStreamWaitValue: Whether a stream can wait for a word in memory. */
   static final int HIP_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE = 10013;
 
-  /** Initializes the runtime in this process; flags is 0. */
+  /** Initializes the runtime in this process. flags is 0. */
   static final Symbol HIP_INIT = LIBRARY.symbol("hipInit", "ii");
 
-  /** The version of the runtime: 50221153 is 5.2.21153. */
+  /** Returns the version of the runtime: 50221153 is 5.2.21153. */
   static final Symbol HIP_RUNTIME_GET_VERSION = LIBRARY.symbol("hipRuntimeGetVersion", "ia");
 
-  /** The name of a result; the text is static. */
+  /** Returns the name of a result as a static string. */
   static final Symbol HIP_GET_ERROR_NAME = LIBRARY.symbol("hipGetErrorName", "ai");
 
-  /** A sentence about a result; the text is static. */
+  /** Returns the description of a result as a static string. */
   static final Symbol HIP_GET_ERROR_STRING = LIBRARY.symbol("hipGetErrorString", "ai");
 
-  /** How many devices there are; hipErrorNoDevice when none. */
+  /** Returns the number of devices; hipErrorNoDevice if there are none. */
   static final Symbol HIP_GET_DEVICE_COUNT = LIBRARY.symbol("hipGetDeviceCount", "ia");
 
-  /** The device that the calling thread uses. */
+  /** Returns the calling thread's device. */
   static final Symbol HIP_GET_DEVICE = LIBRARY.symbol("hipGetDevice", "ia");
 
-  /** The device that the calling thread uses from now on. */
+  /** Sets the calling thread's device. */
   static final Symbol HIP_SET_DEVICE = LIBRARY.symbol("hipSetDevice", "ii");
 
   /**
-   * The device of a stream; that of a default stream is the calling thread's. Negative for an
-   * error.
+   * Returns the device of a stream; for a default stream, the calling thread's device. Negative for
+   * an error.
    */
   static final Symbol HIP_GET_STREAM_DEVICE_ID = LIBRARY.symbol("hipGetStreamDeviceId", "ia");
 
-  /** The device with this ordinal, which is what device_id holds. */
+  /** Returns the device with this ordinal, which is the device_id. */
   static final Symbol HIP_DEVICE_GET = LIBRARY.symbol("hipDeviceGet", "iai");
 
-  /** The name of a device. */
+  /** Returns the name of a device. */
   static final Symbol HIP_DEVICE_GET_NAME = LIBRARY.symbol("hipDeviceGetName", "iaii");
 
-  /** One property of a device. */
+  /** Returns a property of a device. */
   static final Symbol HIP_DEVICE_GET_ATTRIBUTE = LIBRARY.symbol("hipDeviceGetAttribute", "iaii");
 
-  /** Whether the primary context exists already. */
+  /** Returns whether the primary context exists. */
   static final Symbol HIP_DEVICE_PRIMARY_CTX_GET_STATE =
       LIBRARY.symbol("hipDevicePrimaryCtxGetState", "iiaa");
 
   /**
-   * One property of an address; hipErrorInvalidValue when HIP does not know it. Optional: HIP 5.0
-   * and later.
+   * Returns a property of an address; hipErrorInvalidValue for an address that HIP does not know.
+   * Optional: HIP 5.0 and later.
    */
   static final Symbol HIP_POINTER_GET_ATTRIBUTE = LIBRARY.symbol("hipPointerGetAttribute", "iaia");
 
-  /** Whether the work before the event is done. */
+  /** Returns whether the work before the event has completed. */
   static final Symbol HIP_EVENT_QUERY = LIBRARY.symbol("hipEventQuery", "ia");
 
-  /** Blocks the calling thread until the event has happened. */
+  /** Blocks the calling thread until the event has completed. */
   static final Symbol HIP_EVENT_SYNCHRONIZE = LIBRARY.symbol("hipEventSynchronize", "ia");
 
-  /** Lets what is enqueued on the stream from now on wait for the event; flags is 0. */
+  /** Makes later work on the stream wait for the event. flags is 0. */
   static final Symbol HIP_STREAM_WAIT_EVENT = LIBRARY.symbol("hipStreamWaitEvent", "iaai");
 
-  /** A new event on the calling thread's device. */
+  /** Creates an event on the calling thread's device. */
   static final Symbol HIP_EVENT_CREATE_WITH_FLAGS =
       LIBRARY.symbol("hipEventCreateWithFlags", "iai");
 
   /**
-   * The event happens when everything that is on the stream now is done. ROCm 5.2.3 declares the
-   * per-thread one and does not export it.
+   * Records the event. It completes after all earlier work on the stream. ROCm 5.2.3 declares the
+   * per-thread variant but does not export it.
    */
   static final Symbol HIP_EVENT_RECORD = LIBRARY.symbol("hipEventRecord", "iaa");
 
-  /** The same with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4 and later. */
+  /** Records the event with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4 and later. */
   static final Symbol HIP_EVENT_RECORD_WITH_FLAGS =
       LIBRARY.symbol("hipEventRecordWithFlags", "iaai");
 
-  /** Whether a stream is captured into a graph. Optional: ROCm 4.3 and later. */
+  /** Returns whether a stream is being captured into a graph. Optional: ROCm 4.3 and later. */
   static final Symbol HIP_STREAM_IS_CAPTURING = LIBRARY.symbol("hipStreamIsCapturing", "iaa");
 
   /**
-   * Sets what the calling thread may call while streams are captured, and returns what it was.
-   * Before ROCm 7.2 hipEventQuery pays no attention to it for an event of a stream. Optional: ROCm
-   * 5.0 and later.
+   * Sets the calling thread's capture mode and returns the previous mode. Before ROCm 7.2,
+   * hipEventQuery ignores the mode for an event of a stream. Optional: ROCm 5.0 and later.
    */
   static final Symbol HIP_THREAD_EXCHANGE_STREAM_CAPTURE_MODE =
       LIBRARY.symbol("hipThreadExchangeStreamCaptureMode", "ia");
 
-  /** Returns at once; what waits for the event goes on waiting. */
+  /** Destroys an event. Returns immediately; pending waits for the event continue. */
   static final Symbol HIP_EVENT_DESTROY = LIBRARY.symbol("hipEventDestroy", "ia");
 
-  /** A new stream on the calling thread's device. */
+  /** Creates a stream on the calling thread's device. */
   static final Symbol HIP_STREAM_CREATE_WITH_FLAGS =
       LIBRARY.symbol("hipStreamCreateWithFlags", "iai");
 
   /** Destroys a stream. */
   static final Symbol HIP_STREAM_DESTROY = LIBRARY.symbol("hipStreamDestroy", "ia");
 
-  /** Blocks until the work on the stream is done. */
+  /** Blocks until the work on the stream has completed. */
   static final Symbol HIP_STREAM_SYNCHRONIZE = LIBRARY.symbol("hipStreamSynchronize", "ia");
 
-  /** Whether the work on the stream is done. */
+  /** Returns whether the work on the stream has completed. */
   static final Symbol HIP_STREAM_QUERY = LIBRARY.symbol("hipStreamQuery", "ia");
 
   /**
-   * Lets the stream wait until a word of hipMallocSignalMemory fulfills the condition in flags;
-   * CUDA's takes any memory of the device's, and has no mask.
+   * Makes the stream wait until a word of hipMallocSignalMemory satisfies the condition in flags.
+   * The CUDA function accepts any device memory and has no mask.
    */
   static final Symbol HIP_STREAM_WAIT_VALUE32 = LIBRARY.symbol("hipStreamWaitValue32", "iaaiii");
 
-  /** Device memory. */
+  /** Allocates device memory. */
   static final Symbol HIP_MALLOC = LIBRARY.symbol("hipMalloc", "iaa");
 
-  /** Device memory of a kind; with hipMallocSignalMemory the size is 8. */
+  /** Allocates device memory of a certain kind; 8 bytes with hipMallocSignalMemory. */
   static final Symbol HIP_EXT_MALLOC_WITH_FLAGS = LIBRARY.symbol("hipExtMallocWithFlags", "iaai");
 
-  /** Frees device, managed or signal memory; waits for the device. */
+  /** Frees device, managed or signal memory. Waits for the device. */
   static final Symbol HIP_FREE = LIBRARY.symbol("hipFree", "ia");
 
-  /** Managed memory. */
+  /** Allocates managed memory. */
   static final Symbol HIP_MALLOC_MANAGED = LIBRARY.symbol("hipMallocManaged", "iaai");
 
-  /** Pinned host memory. */
+  /** Allocates pinned host memory. */
   static final Symbol HIP_HOST_MALLOC = LIBRARY.symbol("hipHostMalloc", "iaai");
 
   /** Frees pinned host memory. */
   static final Symbol HIP_HOST_FREE = LIBRARY.symbol("hipHostFree", "ia");
 
-  /** The device's address of pinned host memory. */
+  /** Returns the device address of pinned host memory. */
   static final Symbol HIP_HOST_GET_DEVICE_POINTER =
       LIBRARY.symbol("hipHostGetDevicePointer", "iaai");
 
-  /** Copies in the order of the stream. */
+  /** Copies in stream order. */
   static final Symbol HIP_MEMCPY_ASYNC = LIBRARY.symbol("hipMemcpyAsync", "iaaaia");
 
-  /** Fills memory with one byte. */
+  /** Fills memory with a byte value. */
   static final Symbol HIP_MEMSET_ASYNC = LIBRARY.symbol("hipMemsetAsync", "iaiaa");
 
-  /** How much memory the calling thread's device has. */
+  /** Returns the free and total memory of the calling thread's device. */
   static final Symbol HIP_MEM_GET_INFO = LIBRARY.symbol("hipMemGetInfo", "iaa");
 
   /** Loads device code from memory. */
@@ -272,10 +272,10 @@ final class HipTable {
   /** Unloads device code. */
   static final Symbol HIP_MODULE_UNLOAD = LIBRARY.symbol("hipModuleUnload", "ia");
 
-  /** The kernel of this name. */
+  /** Returns the kernel with this name. */
   static final Symbol HIP_MODULE_GET_FUNCTION = LIBRARY.symbol("hipModuleGetFunction", "iaaa");
 
-  /** Enqueues a kernel; arguments holds the address of each argument. */
+  /** Enqueues a kernel. arguments contains the address of each argument. */
   static final Symbol HIP_MODULE_LAUNCH_KERNEL =
       LIBRARY.symbol("hipModuleLaunchKernel", "iaiiiiiiiaaa");
 

@@ -14,13 +14,13 @@ final class OpenclTable {
           List.of("OpenCL.dll"),
           List.of("/System/Library/Frameworks/OpenCL.framework/OpenCL"));
 
-  /** Done. */
+  /** Success. */
   static final int CL_SUCCESS = 0;
 
-  /** State of an event: it has happened. */
+  /** State of an event: completed. */
   static final int CL_COMPLETE = 0;
 
-  /** State of an event: the device is at work. */
+  /** State of an event: the device is executing the command. */
   static final int CL_RUNNING = 1;
 
   /** State of an event: the device has the command. */
@@ -29,37 +29,37 @@ final class OpenclTable {
   /** State of an event: the queue has the command. */
   static final int CL_QUEUED = 3;
 
-  /** An event that was waited on has failed. */
+  /** An event in the wait list has failed. */
   static final int CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST = -14;
 
-  /** There is no such device. */
+  /** No matching device exists. */
   static final int CL_DEVICE_NOT_FOUND = -1;
 
-  /** No memory for a buffer. */
+  /** Out of buffer memory. */
   static final int CL_MEM_OBJECT_ALLOCATION_FAILURE = -4;
 
-  /** No resources on the device. */
+  /** Out of device resources. */
   static final int CL_OUT_OF_RESOURCES = -5;
 
-  /** No memory on the host. */
+  /** Out of host memory. */
   static final int CL_OUT_OF_HOST_MEMORY = -6;
 
-  /** Device code that does not compile. */
+  /** The device code does not compile. */
   static final int CL_BUILD_PROGRAM_FAILURE = -11;
 
-  /** Event and queue are of different contexts. */
+  /** Event and queue belong to different contexts. */
   static final int CL_INVALID_CONTEXT = -34;
 
-  /** An event of the list is none. */
+  /** An element of the wait list is not an event. */
   static final int CL_INVALID_EVENT_WAIT_LIST = -57;
 
   /** The handle is not an event. */
   static final int CL_INVALID_EVENT = -58;
 
-  /** No; of a copy: returns at once. */
+  /** False. For a copy: return immediately. */
   static final int CL_FALSE = 0;
 
-  /** Yes; of a copy: returns when done. */
+  /** True. For a copy: return after the copy. */
   static final int CL_TRUE = 1;
 
   /** The cl_context of an event. */
@@ -80,99 +80,99 @@ final class OpenclTable {
   /** The cl_context of a buffer. */
   static final int CL_MEM_CONTEXT = 4358;
 
-  /** The bytes of a buffer. */
+  /** The size of a buffer in bytes. */
   static final int CL_MEM_SIZE = 4354;
 
-  /** A buffer that kernels may read and write. */
+  /** A buffer for reads and writes by kernels. */
   static final int CL_MEM_READ_WRITE = 1;
 
   /** The devices of a context. */
   static final int CL_CONTEXT_DEVICES = 4225;
 
-  /** In a list of properties: the driver. */
+  /** In a property list: the platform. */
   static final int CL_CONTEXT_PLATFORM = 4228;
 
-  /** Devices of every kind. */
+  /** Devices of every type. */
   static final int CL_DEVICE_TYPE_ALL = 0xffffffff;
 
   /** The name of a device. */
   static final int CL_DEVICE_NAME = 4139;
 
-  /** The version of OpenCL that a device supports; that of its driver is CL_DRIVER_VERSION. */
+  /** The OpenCL version that a device supports. CL_DRIVER_VERSION is the version of its driver. */
   static final int CL_DEVICE_VERSION = 4143;
 
-  /** The drivers. */
+  /** Returns the platforms. */
   static final Symbol CL_GET_PLATFORM_IDS = LIBRARY.symbol("clGetPlatformIDs", "iiaa");
 
-  /** The devices of a driver. */
+  /** Returns the devices of a platform. */
   static final Symbol CL_GET_DEVICE_IDS = LIBRARY.symbol("clGetDeviceIDs", "ialiaa");
 
-  /** One property of a device. */
+  /** Returns a property of a device. */
   static final Symbol CL_GET_DEVICE_INFO = LIBRARY.symbol("clGetDeviceInfo", "iaiaaa");
 
-  /** A context for some devices. */
+  /** Creates a context for some devices. */
   static final Symbol CL_CREATE_CONTEXT = LIBRARY.symbol("clCreateContext", "aaiaaaa");
 
-  /** Gives one reference back. */
+  /** Drops a reference to a context. */
   static final Symbol CL_RELEASE_CONTEXT = LIBRARY.symbol("clReleaseContext", "ia");
 
-  /** One property of a context. */
+  /** Returns a property of a context. */
   static final Symbol CL_GET_CONTEXT_INFO = LIBRARY.symbol("clGetContextInfo", "iaiaaa");
 
-  /** One property of an event. */
+  /** Returns a property of an event. */
   static final Symbol CL_GET_EVENT_INFO = LIBRARY.symbol("clGetEventInfo", "iaiaaa");
 
-  /** One property of a queue. */
+  /** Returns a property of a queue. */
   static final Symbol CL_GET_COMMAND_QUEUE_INFO = LIBRARY.symbol("clGetCommandQueueInfo", "iaiaaa");
 
-  /** One property of a buffer. */
+  /** Returns a property of a buffer. */
   static final Symbol CL_GET_MEM_OBJECT_INFO = LIBRARY.symbol("clGetMemObjectInfo", "iaiaaa");
 
-  /** Blocks the calling thread until all events have happened. */
+  /** Blocks the calling thread until all events have completed. */
   static final Symbol CL_WAIT_FOR_EVENTS = LIBRARY.symbol("clWaitForEvents", "iia");
 
-  /** Lets what is enqueued from now on wait for the events; returns at once. */
+  /** Makes later commands wait for the events. Returns immediately. */
   static final Symbol CL_ENQUEUE_BARRIER_WITH_WAIT_LIST =
       LIBRARY.symbol("clEnqueueBarrierWithWaitList", "iaiaa");
 
-  /** An event that happens when everything that is on the queue now is done. */
+  /** Creates an event that completes after all earlier commands on the queue. */
   static final Symbol CL_ENQUEUE_MARKER_WITH_WAIT_LIST =
       LIBRARY.symbol("clEnqueueMarkerWithWaitList", "iaiaa");
 
-  /** An event that the host sets. */
+  /** Creates an event that the host sets. */
   static final Symbol CL_CREATE_USER_EVENT = LIBRARY.symbol("clCreateUserEvent", "aaa");
 
-  /** Sets a user event, once; a negative status is an error for every wait. */
+  /** Sets a user event, once. A negative status is an error for every wait. */
   static final Symbol CL_SET_USER_EVENT_STATUS = LIBRARY.symbol("clSetUserEventStatus", "iai");
 
-  /** Calls back, on a thread of the driver, when an event has reached a state. */
+  /** Registers a callback for a state of an event. The driver calls it on one of its threads. */
   static final Symbol CL_SET_EVENT_CALLBACK = LIBRARY.symbol("clSetEventCallback", "iaiaa");
 
-  /** One more reference. */
+  /** Adds a reference to an event. */
   static final Symbol CL_RETAIN_EVENT = LIBRARY.symbol("clRetainEvent", "ia");
 
-  /** Gives one reference back. */
+  /** Drops a reference to an event. */
   static final Symbol CL_RELEASE_EVENT = LIBRARY.symbol("clReleaseEvent", "ia");
 
-  /** A queue; OpenCL 2.0 prefers another function, which drivers of 1.2 lack. */
+  /** Creates a queue. OpenCL 2.0 recommends another function, which 1.2 drivers do not have. */
   static final Symbol CL_CREATE_COMMAND_QUEUE = LIBRARY.symbol("clCreateCommandQueue", "aaala");
 
-  /** Gives one reference back. */
+  /** Drops a reference to a queue. */
   static final Symbol CL_RELEASE_COMMAND_QUEUE = LIBRARY.symbol("clReleaseCommandQueue", "ia");
 
-  /** Sends what is on the queue to the device. */
+  /** Submits the commands of the queue to the device. */
   static final Symbol CL_FLUSH = LIBRARY.symbol("clFlush", "ia");
 
-  /** Blocks until the work on the queue is done. */
+  /** Blocks until the work on the queue has completed. */
   static final Symbol CL_FINISH = LIBRARY.symbol("clFinish", "ia");
 
-  /** A buffer. */
+  /** Creates a buffer. */
   static final Symbol CL_CREATE_BUFFER = LIBRARY.symbol("clCreateBuffer", "aalaaa");
 
-  /** One more reference. */
+  /** Adds a reference to a buffer. */
   static final Symbol CL_RETAIN_MEM_OBJECT = LIBRARY.symbol("clRetainMemObject", "ia");
 
-  /** Gives one reference back. */
+  /** Drops a reference to a buffer. */
   static final Symbol CL_RELEASE_MEM_OBJECT = LIBRARY.symbol("clReleaseMemObject", "ia");
 
   /** Copies from a buffer to the host. */
@@ -182,26 +182,26 @@ final class OpenclTable {
   static final Symbol CL_ENQUEUE_WRITE_BUFFER =
       LIBRARY.symbol("clEnqueueWriteBuffer", "iaaiaaaiaa");
 
-  /** Copies from a buffer to another. */
+  /** Copies between buffers. */
   static final Symbol CL_ENQUEUE_COPY_BUFFER = LIBRARY.symbol("clEnqueueCopyBuffer", "iaaaaaaiaa");
 
-  /** Device code from source. */
+  /** Creates a program from source. */
   static final Symbol CL_CREATE_PROGRAM_WITH_SOURCE =
       LIBRARY.symbol("clCreateProgramWithSource", "aaiaaa");
 
-  /** Compiles device code. */
+  /** Compiles a program. */
   static final Symbol CL_BUILD_PROGRAM = LIBRARY.symbol("clBuildProgram", "iaiaaaa");
 
-  /** Gives one reference back. */
+  /** Drops a reference to a program. */
   static final Symbol CL_RELEASE_PROGRAM = LIBRARY.symbol("clReleaseProgram", "ia");
 
-  /** The kernel of this name. */
+  /** Returns the kernel with this name. */
   static final Symbol CL_CREATE_KERNEL = LIBRARY.symbol("clCreateKernel", "aaaa");
 
-  /** Gives one reference back. */
+  /** Drops a reference to a kernel. */
   static final Symbol CL_RELEASE_KERNEL = LIBRARY.symbol("clReleaseKernel", "ia");
 
-  /** Sets one argument of a kernel. */
+  /** Sets an argument of a kernel. */
   static final Symbol CL_SET_KERNEL_ARG = LIBRARY.symbol("clSetKernelArg", "iaiaa");
 
   /** Enqueues a kernel. */

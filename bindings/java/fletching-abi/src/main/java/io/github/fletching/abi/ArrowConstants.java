@@ -66,13 +66,13 @@ public final class ArrowConstants {
   public static final String ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE =
       "ARROW:row_count:approximate";
 
-  /** Main memory of the host. The same as an ArrowArray without a device. */
+  /** Main memory of the host, as for an ArrowArray without a device. */
   public static final int ARROW_DEVICE_CPU = 1;
 
   /** Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver. */
   public static final int ARROW_DEVICE_CUDA = 2;
 
-  /** Host memory that CUDA has pinned (cudaMallocHost, cuMemAllocHost). */
+  /** Host memory pinned by CUDA (cudaMallocHost, cuMemAllocHost). */
   public static final int ARROW_DEVICE_CUDA_HOST = 3;
 
   /** Memory of an OpenCL device. */
@@ -90,16 +90,16 @@ public final class ArrowConstants {
   /** Memory of an AMD GPU, allocated through ROCm. */
   public static final int ARROW_DEVICE_ROCM = 10;
 
-  /** Host memory that ROCm has pinned (hipMallocHost). */
+  /** Host memory pinned by ROCm (hipMallocHost). */
   public static final int ARROW_DEVICE_ROCM_HOST = 11;
 
-  /** A device that has no number of its own yet; the producer documents what it means. */
+  /** A device without an assigned number; the producer documents its meaning. */
   public static final int ARROW_DEVICE_EXT_DEV = 12;
 
   /** Memory that CUDA migrates between host and GPU (cudaMallocManaged). */
   public static final int ARROW_DEVICE_CUDA_MANAGED = 13;
 
-  /** Unified shared memory on a oneAPI device that is not a partition of another. */
+  /** Unified shared memory on a oneAPI device that is not a partition of another device. */
   public static final int ARROW_DEVICE_ONEAPI = 14;
 
   /** Memory of a WebGPU device. */

@@ -13,7 +13,7 @@ import java.util.Optional;
  * {@code unknown(9999)}. Instances are immutable and equal when their numbers are.
  */
 public final class DeviceType {
-  /** Main memory of the host. The same as an ArrowArray without a device. */
+  /** Main memory of the host, as for an ArrowArray without a device. */
   public static final DeviceType CPU =
       new DeviceType(1, "cpu", "ARROW_DEVICE_CPU", "kDLCPU", EventPointer.NONE, null);
 
@@ -27,7 +27,7 @@ public final class DeviceType {
           EventPointer.ADDRESS_OF_HANDLE,
           "cudaEvent_t*");
 
-  /** Host memory that CUDA has pinned (cudaMallocHost, cuMemAllocHost). */
+  /** Host memory pinned by CUDA (cudaMallocHost, cuMemAllocHost). */
   public static final DeviceType CUDA_HOST =
       new DeviceType(
           3,
@@ -76,7 +76,7 @@ public final class DeviceType {
           EventPointer.ADDRESS_OF_HANDLE,
           "hipEvent_t*");
 
-  /** Host memory that ROCm has pinned (hipMallocHost). */
+  /** Host memory pinned by ROCm (hipMallocHost). */
   public static final DeviceType ROCM_HOST =
       new DeviceType(
           11,
@@ -86,7 +86,7 @@ public final class DeviceType {
           EventPointer.ADDRESS_OF_HANDLE,
           "hipEvent_t*");
 
-  /** A device that has no number of its own yet; the producer documents what it means. */
+  /** A device without an assigned number; the producer documents its meaning. */
   public static final DeviceType EXT_DEV =
       new DeviceType(
           12, "ext_dev", "ARROW_DEVICE_EXT_DEV", "kDLExtDev", EventPointer.PRODUCER_DEFINED, null);
@@ -101,7 +101,7 @@ public final class DeviceType {
           EventPointer.ADDRESS_OF_HANDLE,
           "cudaEvent_t*");
 
-  /** Unified shared memory on a oneAPI device that is not a partition of another. */
+  /** Unified shared memory on a oneAPI device that is not a partition of another device. */
   public static final DeviceType ONEAPI =
       new DeviceType(
           14, "oneapi", "ARROW_DEVICE_ONEAPI", "kDLOneAPI", EventPointer.OBJECT, "sycl::event*");

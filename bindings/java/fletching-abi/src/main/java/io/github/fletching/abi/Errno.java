@@ -22,7 +22,7 @@ public final class Errno {
   /** The process is a fork of the owner. */
   public static final int ECHILD = 10;
 
-  /** A resource is exhausted for now. */
+  /** A resource is temporarily exhausted. */
   public static final int EAGAIN = ofSystem(11, 35, 11);
 
   /** Out of memory. */
@@ -46,7 +46,7 @@ public final class Errno {
   /** The other side has closed the stream. */
   public static final int EPIPE = 32;
 
-  /** An argument is outside the domain. */
+  /** An argument is outside its domain. */
   public static final int EDOM = 33;
 
   /** A value does not fit into its type. */
@@ -58,7 +58,7 @@ public final class Errno {
   /** The function is not implemented. */
   public static final int ENOSYS = ofSystem(38, 78, 40);
 
-  /** The other side broke the protocol. */
+  /** The other side violated the protocol. */
   public static final int EPROTO = ofSystem(71, 100, 134);
 
   /** The data is malformed. */
@@ -67,10 +67,10 @@ public final class Errno {
   /** A size does not fit into its type. */
   public static final int EOVERFLOW = ofSystem(75, 84, 132);
 
-  /** This device cannot do the operation. */
+  /** The device does not support the operation. */
   public static final int ENOTSUP = ofSystem(95, 45, 129);
 
-  /** The time limit is over. */
+  /** The time limit has expired. */
   public static final int ETIMEDOUT = ofSystem(110, 60, 138);
 
   /** The operation was canceled. */
