@@ -39,6 +39,18 @@ def test_dlpack_copy_after_export_is_marked(kind: Any) -> None:
         assert same.flags == abi.DLPACK_FLAG_BITMASK_READ_ONLY
 
 
+@pytest.mark.parametrize("kind", [Array, DeviceArray])
+def test_dlpack_copy_owns_shape_and_strides(kind: Any) -> None:
+    """The extents of the source are freed with it; the copy keeps both lists in one block."""
+    copy = tensor_in(kind.from_arrow(Produced()).__dlpack__(max_version=(1, 0), copy=True))
+    shape, strides = (
+        ctypes.cast(extents, ctypes.c_void_p).value
+        for extents in (copy.dl_tensor.shape, copy.dl_tensor.strides)
+    )
+    assert shape is not None
+    assert strides == shape + 8 * copy.dl_tensor.ndim
+
+
 def test_type_text_of_deep_type_is_truncated() -> None:
     type_: Any = pyarrow.int8()
     for _ in range(6):
