@@ -56,14 +56,14 @@ SPOILED = {
     ),
     "impossible without a sentence": (
         "async.yaml",
-        "impossible: The source has ended already.",
+        "impossible: The source has already ended.",
         "impossible: no",
         r"impossible: .*(does not match the pattern|is not a string)",
     ),
     "impossible and done": (
         "async.yaml",
-        "impossible: The source has ended already.",
-        "impossible: The source has ended already.\n        next: ended",
+        "impossible: The source has already ended.",
+        "impossible: The source has already ended.\n        next: ended",
         r"impossible cell: expected no action, got next; hint: remove one of both",
     ),
     "result of a callback without one": (

@@ -124,7 +124,7 @@ CHANGES = {
         [
             ("  int (*extract_data)", "  int (*run)"),
             (
-                "  // For the producer alone; freed by extract_data.\n  void* private_data;\n",
+                "  // Reserved for the producer. extract_data frees it.\n  void* private_data;\n",
                 "",
             ),
         ],

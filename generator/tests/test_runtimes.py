@@ -33,8 +33,8 @@ SPOILED = {
     ),
     "undeclared type": (
         R,
-        'callback(event: CUevent) -> CUresult"\n        doc: Whether',
-        'callback(event: CUevnt) -> CUresult"\n        doc: Whether',
+        'callback(event: CUevent) -> CUresult"\n        doc: Returns whether',
+        'callback(event: CUevnt) -> CUresult"\n        doc: Returns whether',
         r"functions\[\d+\]\.type: type 'CUevnt' is not defined",
     ),
     "undeclared constant": (
@@ -249,8 +249,8 @@ SPOILED = {
     ),
     "handles known and not": (
         D,
-        "handles: {needed: [], unknown: No text says what the DSP needs.}",
-        "handles: {needed: [{name: x, how: y}], unknown: No text says what the DSP needs.}",
+        "{needed: [], unknown: No published text defines the handles of the DSP.}",
+        "{needed: [{name: x, how: y}], unknown: No published text defines the handles of the DSP.}",
         r"handles: lists handles, and 'unknown' too",
     ),
 }

@@ -230,7 +230,7 @@ def test_sync_adds_new_codes_in_place_once(
     after = spec_texts(scratch)
     changed = [name for name, content in after.items() if content != before[name]]
     assert changed == ["dlpack.yaml"]
-    added = [line for line in after["dlpack.yaml"].splitlines() if "DLPack calls" in line]
+    added = [line for line in after["dlpack.yaml"].splitlines() if "The DLPack type" in line]
     lines = after["dlpack.yaml"].splitlines()
     assert [line for line in lines if line not in added] == before["dlpack.yaml"].splitlines()
     assert all(re.search(r'since: "1\.\d+"', line) for line in added)
