@@ -1,4 +1,4 @@
-// Reads exported buffers like a consumer on a device: in the order of its own queue.
+// Reads exported buffers like a consumer on a device, on a separate queue.
 #ifndef FLETCHING_PRODUCER_READER_HPP
 #define FLETCHING_PRODUCER_READER_HPP
 

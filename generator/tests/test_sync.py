@@ -62,8 +62,12 @@ def test_sync_with_upstream_has_no_changes(sync: Sync, scratch: Scratch, dlpack:
 
 
 DEVICE_FILES = (
-    *("devices.go", "devices.rs", "devices.md", "DeviceType.java"),
-    *("fletching/tables.hpp", "abi.py"),
+    "devices.go",
+    "devices.rs",
+    "devices.md",
+    "DeviceType.java",
+    "fletching/tables.hpp",
+    "abi.py",
 )
 
 

@@ -46,7 +46,7 @@ def compiler() -> Path:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The copy with the two folders in place and generated. In the end nothing else may differ."""
+    """Adds the two folders and generates. Checks at the end that no other file differs."""
     root = tmp_path_factory.mktemp("tree")
     scratch_tree.make(root)
     shutil.rmtree(root / "tests" / "new_language")

@@ -13,7 +13,6 @@ from .pages import cell, clause, homes, owner
 _FOLDER = "docs/reference/rules"
 _LAYER = "checked at run time by the [validation layer](../../c.md#validate-a-stream)"
 _CHECKS = {
-    "validator": _LAYER,
     "compile": "checked at compile time",
     "test": "checked by the tests that `make rule-cases` prints",
     "static": "checked by reading the code",
