@@ -37,7 +37,7 @@ def copy(tmp_path: Path) -> Callable[..., Path]:
 
     def make(*changes: tuple[str, str]) -> Path:
         text = OURS.read_text(encoding="utf-8")
-        start, end = text.index("// Assertions:"), text.rindex("#ifdef __cplusplus")
+        start, end = text.index("// Assertions for"), text.rindex("#ifdef __cplusplus")
         text = text[:start] + text[end:]
         for old, new in changes:
             assert old in text, old

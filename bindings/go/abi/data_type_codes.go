@@ -13,7 +13,7 @@ import (
 // unchanged.
 type DLDataTypeCode uint8
 
-// The data-type codes that are known today.
+// The known data-type codes.
 const (
 	// DataTypeInt is kDLInt in DLPack. Signed integer.
 	DataTypeInt DLDataTypeCode = 0
@@ -82,15 +82,15 @@ const (
 	DataTypeFloat4E2M1FN DLDataTypeCode = 17
 )
 
-// DataTypeCodeInfo is what is known of a data-type code.
+// DataTypeCodeInfo contains the properties of a data-type code.
 type DataTypeCodeInfo struct {
 	// Code is the number.
 	Code DLDataTypeCode
 
-	// Name is how the code prints: "bfloat".
+	// Name is the printed name: "bfloat".
 	Name string
 
-	// DLPackName is its name in DLPack: "kDLBfloat".
+	// DLPackName is the name in DLPack: "kDLBfloat".
 	DLPackName string
 }
 
@@ -116,7 +116,7 @@ var dataTypeCodes = [...]DataTypeCodeInfo{
 	{DataTypeFloat4E2M1FN, "float4_e2m1fn", "kDLFloat4_e2m1fn"},
 }
 
-// DataTypeCodes gives every data-type code that is known today, by number.
+// DataTypeCodes gives every known data-type code, by number.
 func DataTypeCodes() iter.Seq[DataTypeCodeInfo] {
 	return func(yield func(DataTypeCodeInfo) bool) {
 		for _, code := range dataTypeCodes {
@@ -127,7 +127,7 @@ func DataTypeCodes() iter.Seq[DataTypeCodeInfo] {
 	}
 }
 
-// Info returns what is known of the code, and false where its number is not known.
+// Info returns the properties of the code, and false for an unknown number.
 func (c DLDataTypeCode) Info() (DataTypeCodeInfo, bool) {
 	for _, code := range dataTypeCodes {
 		if code.Code == c {
@@ -137,8 +137,8 @@ func (c DLDataTypeCode) Info() (DataTypeCodeInfo, bool) {
 	return DataTypeCodeInfo{}, false
 }
 
-// String returns the name of the code, "unknown(99)" where its number is not known, and
-// "unreleased(name, number)" where DLPack has not released it.
+// String returns the name of the code: "unknown(99)" for an unknown number, and
+// "unreleased(name, number)" for a number that DLPack has not released.
 func (c DLDataTypeCode) String() string {
 	if code, known := c.Info(); known {
 		return code.Name

@@ -12,8 +12,9 @@ import (
 	"syscall"
 )
 
-// ErrorNumberOf returns the error number that C gets for an error: that of its syscall.Errno, else
-// the one of its class, else EIO.
+// ErrorNumberOf returns the number that C receives for an error: the number of its syscall.Errno,
+// or
+// else the number of its class, or else EIO.
 func ErrorNumberOf(err error) int32 {
 	var code syscall.Errno
 	switch {

@@ -7,7 +7,7 @@ package abi
 
 import "syscall"
 
-// The error numbers of C, which callbacks return.
+// The C error numbers, which callbacks return.
 const (
 	// EPERM: The operation is not permitted.
 	EPERM int32 = int32(syscall.EPERM)
@@ -79,12 +79,12 @@ const (
 	ECANCELED int32 = int32(syscall.ECANCELED)
 )
 
-// ErrorNumber returns C's number for a syscall.Errno, which is the same but on Windows.
+// ErrorNumber returns C's number for a syscall.Errno. The numbers differ only on Windows.
 func ErrorNumber(code syscall.Errno) int32 {
 	return int32(code)
 }
 
-// SystemError returns the syscall.Errno for C's number, which is the same but on Windows.
+// SystemError returns the syscall.Errno for C's number. The numbers differ only on Windows.
 func SystemError(number int32) syscall.Errno {
 	return syscall.Errno(number)
 }

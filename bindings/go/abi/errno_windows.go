@@ -7,7 +7,7 @@ package abi
 
 import "syscall"
 
-// The error numbers of C, which callbacks return.
+// The C error numbers, which callbacks return.
 const (
 	// EPERM: The operation is not permitted.
 	EPERM int32 = 1
@@ -79,14 +79,15 @@ const (
 	ECANCELED int32 = 105
 )
 
-// ErrorNumber returns C's number for a syscall.Errno: 22 for syscall.EINVAL. A value that package syscall
-// invents and that is not in the table is EIO, any other is its own number.
+// ErrorNumber returns C's number for a syscall.Errno: 22 for syscall.EINVAL. A value that package
+// syscall
+// invents and that is not in the table maps to EIO. Every other value is already C's number.
 func ErrorNumber(code syscall.Errno) int32 {
 	return windowsErrors.number(code)
 }
 
-// SystemError returns the syscall.Errno for C's number, for errors.Is: syscall.EINVAL for 22, and
-// the number itself if it is not in the table.
+// SystemError returns the syscall.Errno for C's number, for use with errors.Is: syscall.EINVAL for
+// 22. It returns the number itself if the table does not contain it.
 func SystemError(number int32) syscall.Errno {
 	return windowsErrors.errno(number)
 }

@@ -3,8 +3,8 @@
 
 package abi
 
-// The addresses of C functions: each callback has a type of its own, so that it cannot be assigned to
-// the field of another. 0 is NULL. Package callbacks calls them.
+// The addresses of C functions. Each callback has a separate type, so that it cannot be assigned to
+// another callback's field. 0 is NULL. Package callbacks calls them.
 
 // ArrowSchemaReleaseFunc is the type of [ArrowSchema.Release].
 type ArrowSchemaReleaseFunc uintptr

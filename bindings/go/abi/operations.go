@@ -5,14 +5,14 @@
 
 package abi
 
-// IsReleased says whether there is nothing to release: after release, after a move, and before the
+// IsReleased reports whether the struct is released: after release, after a move, and before the
 // struct is filled.
 func (s *ArrowSchema) IsReleased() bool {
 	return s.Release == 0
 }
 
-// MoveTo moves the struct as C does: a bitwise copy, after which this one is released. What is in
-// destination is overwritten, not released.
+// MoveTo moves the struct as C does: it copies the bytes and marks the source as released. It
+// overwrites destination without releasing it.
 func (s *ArrowSchema) MoveTo(destination *ArrowSchema) {
 	if s != destination {
 		*destination = *s
@@ -20,8 +20,8 @@ func (s *ArrowSchema) MoveTo(destination *ArrowSchema) {
 	}
 }
 
-// FormatString returns a copy of the text at Format, which may not be UTF-8. Empty for NULL and for
-// a released struct.
+// FormatString returns a copy of the text at Format, which may not be valid UTF-8. It is empty for
+// NULL and for a released struct.
 func (s *ArrowSchema) FormatString() string {
 	if s.IsReleased() {
 		return ""
@@ -29,8 +29,8 @@ func (s *ArrowSchema) FormatString() string {
 	return text(s.Format)
 }
 
-// NameString returns a copy of the text at Name, which may not be UTF-8. Empty for NULL and for a
-// released struct.
+// NameString returns a copy of the text at Name, which may not be valid UTF-8. It is empty for NULL
+// and for a released struct.
 func (s *ArrowSchema) NameString() string {
 	if s.IsReleased() {
 		return ""
@@ -38,8 +38,8 @@ func (s *ArrowSchema) NameString() string {
 	return text(s.Name)
 }
 
-// ChildAddresses returns what Children points to: NChildren values in the memory of C, valid until
-// the struct is released. Empty for NULL, for a count below 1 and for a released struct.
+// ChildAddresses returns the NChildren values at Children. They are in C memory and valid until the
+// struct is released. The result is empty for NULL, for a count below 1 and for a released struct.
 func (s *ArrowSchema) ChildAddresses() []uintptr {
 	if s.IsReleased() {
 		return nil
@@ -47,7 +47,7 @@ func (s *ArrowSchema) ChildAddresses() []uintptr {
 	return list[uintptr](s.Children, int64(s.NChildren))
 }
 
-// Child returns element i of Children, in the memory of C. It is nil where there is none.
+// Child returns element i of Children, in C memory, or nil if there is none.
 func (s *ArrowSchema) Child(i int) *ArrowSchema {
 	addresses := s.ChildAddresses()
 	if i < 0 || i >= len(addresses) {
@@ -56,8 +56,8 @@ func (s *ArrowSchema) Child(i int) *ArrowSchema {
 	return (*ArrowSchema)(Pointer(addresses[i]))
 }
 
-// DictionaryStruct returns the struct at Dictionary, in the memory of C. It is nil for NULL and for
-// a released struct.
+// DictionaryStruct returns the struct at Dictionary, in C memory. It is nil for NULL and for a
+// released struct.
 func (s *ArrowSchema) DictionaryStruct() *ArrowSchema {
 	if s.IsReleased() {
 		return nil
@@ -65,14 +65,14 @@ func (s *ArrowSchema) DictionaryStruct() *ArrowSchema {
 	return (*ArrowSchema)(Pointer(s.Dictionary))
 }
 
-// IsReleased says whether there is nothing to release: after release, after a move, and before the
+// IsReleased reports whether the struct is released: after release, after a move, and before the
 // struct is filled.
 func (s *ArrowArray) IsReleased() bool {
 	return s.Release == 0
 }
 
-// MoveTo moves the struct as C does: a bitwise copy, after which this one is released. What is in
-// destination is overwritten, not released.
+// MoveTo moves the struct as C does: it copies the bytes and marks the source as released. It
+// overwrites destination without releasing it.
 func (s *ArrowArray) MoveTo(destination *ArrowArray) {
 	if s != destination {
 		*destination = *s
@@ -80,8 +80,8 @@ func (s *ArrowArray) MoveTo(destination *ArrowArray) {
 	}
 }
 
-// BufferAddresses returns what Buffers points to: NBuffers values in the memory of C, valid until
-// the struct is released. Empty for NULL, for a count below 1 and for a released struct.
+// BufferAddresses returns the NBuffers values at Buffers. They are in C memory and valid until the
+// struct is released. The result is empty for NULL, for a count below 1 and for a released struct.
 func (s *ArrowArray) BufferAddresses() []uintptr {
 	if s.IsReleased() {
 		return nil
@@ -89,8 +89,8 @@ func (s *ArrowArray) BufferAddresses() []uintptr {
 	return list[uintptr](s.Buffers, int64(s.NBuffers))
 }
 
-// ChildAddresses returns what Children points to: NChildren values in the memory of C, valid until
-// the struct is released. Empty for NULL, for a count below 1 and for a released struct.
+// ChildAddresses returns the NChildren values at Children. They are in C memory and valid until the
+// struct is released. The result is empty for NULL, for a count below 1 and for a released struct.
 func (s *ArrowArray) ChildAddresses() []uintptr {
 	if s.IsReleased() {
 		return nil
@@ -98,7 +98,7 @@ func (s *ArrowArray) ChildAddresses() []uintptr {
 	return list[uintptr](s.Children, int64(s.NChildren))
 }
 
-// Child returns element i of Children, in the memory of C. It is nil where there is none.
+// Child returns element i of Children, in C memory, or nil if there is none.
 func (s *ArrowArray) Child(i int) *ArrowArray {
 	addresses := s.ChildAddresses()
 	if i < 0 || i >= len(addresses) {
@@ -107,8 +107,8 @@ func (s *ArrowArray) Child(i int) *ArrowArray {
 	return (*ArrowArray)(Pointer(addresses[i]))
 }
 
-// DictionaryStruct returns the struct at Dictionary, in the memory of C. It is nil for NULL and for
-// a released struct.
+// DictionaryStruct returns the struct at Dictionary, in C memory. It is nil for NULL and for a
+// released struct.
 func (s *ArrowArray) DictionaryStruct() *ArrowArray {
 	if s.IsReleased() {
 		return nil
@@ -116,14 +116,14 @@ func (s *ArrowArray) DictionaryStruct() *ArrowArray {
 	return (*ArrowArray)(Pointer(s.Dictionary))
 }
 
-// IsReleased says whether there is nothing to release: after release, after a move, and before the
+// IsReleased reports whether the struct is released: after release, after a move, and before the
 // struct is filled.
 func (s *ArrowDeviceArray) IsReleased() bool {
 	return s.Array.Release == 0
 }
 
-// MoveTo moves the struct as C does: a bitwise copy, after which this one is released. What is in
-// destination is overwritten, not released.
+// MoveTo moves the struct as C does: it copies the bytes and marks the source as released. It
+// overwrites destination without releasing it.
 func (s *ArrowDeviceArray) MoveTo(destination *ArrowDeviceArray) {
 	if s != destination {
 		*destination = *s
@@ -131,14 +131,14 @@ func (s *ArrowDeviceArray) MoveTo(destination *ArrowDeviceArray) {
 	}
 }
 
-// IsReleased says whether there is nothing to release: after release, after a move, and before the
+// IsReleased reports whether the struct is released: after release, after a move, and before the
 // struct is filled.
 func (s *ArrowArrayStream) IsReleased() bool {
 	return s.Release == 0
 }
 
-// MoveTo moves the struct as C does: a bitwise copy, after which this one is released. What is in
-// destination is overwritten, not released.
+// MoveTo moves the struct as C does: it copies the bytes and marks the source as released. It
+// overwrites destination without releasing it.
 func (s *ArrowArrayStream) MoveTo(destination *ArrowArrayStream) {
 	if s != destination {
 		*destination = *s
@@ -146,14 +146,14 @@ func (s *ArrowArrayStream) MoveTo(destination *ArrowArrayStream) {
 	}
 }
 
-// IsReleased says whether there is nothing to release: after release, after a move, and before the
+// IsReleased reports whether the struct is released: after release, after a move, and before the
 // struct is filled.
 func (s *ArrowDeviceArrayStream) IsReleased() bool {
 	return s.Release == 0
 }
 
-// MoveTo moves the struct as C does: a bitwise copy, after which this one is released. What is in
-// destination is overwritten, not released.
+// MoveTo moves the struct as C does: it copies the bytes and marks the source as released. It
+// overwrites destination without releasing it.
 func (s *ArrowDeviceArrayStream) MoveTo(destination *ArrowDeviceArrayStream) {
 	if s != destination {
 		*destination = *s
@@ -161,14 +161,14 @@ func (s *ArrowDeviceArrayStream) MoveTo(destination *ArrowDeviceArrayStream) {
 	}
 }
 
-// IsReleased says whether there is nothing to release: after release, after a move, and before the
+// IsReleased reports whether the struct is released: after release, after a move, and before the
 // struct is filled.
 func (s *ArrowAsyncDeviceStreamHandler) IsReleased() bool {
 	return s.Release == 0
 }
 
-// ProducerStruct returns the struct at Producer, in the memory of C. It is nil for NULL and for a
-// released struct.
+// ProducerStruct returns the struct at Producer, in C memory. It is nil for NULL and for a released
+// struct.
 func (s *ArrowAsyncDeviceStreamHandler) ProducerStruct() *ArrowAsyncProducer {
 	if s.IsReleased() {
 		return nil
@@ -176,19 +176,19 @@ func (s *ArrowAsyncDeviceStreamHandler) ProducerStruct() *ArrowAsyncProducer {
 	return (*ArrowAsyncProducer)(Pointer(s.Producer))
 }
 
-// ShapeSlice returns what Shape points to: Ndim values in the memory of C, valid until the struct
-// is released. Empty for NULL, for a count below 1.
+// ShapeSlice returns the Ndim values at Shape. They are in C memory and valid until the struct is
+// released. The result is empty for NULL, for a count below 1.
 func (s *DLTensor) ShapeSlice() []int64 {
 	return list[int64](s.Shape, int64(s.Ndim))
 }
 
-// StridesSlice returns what Strides points to: Ndim values in the memory of C, valid until the
-// struct is released. Empty for NULL, for a count below 1.
+// StridesSlice returns the Ndim values at Strides. They are in C memory and valid until the struct
+// is released. The result is empty for NULL, for a count below 1.
 func (s *DLTensor) StridesSlice() []int64 {
 	return list[int64](s.Strides, int64(s.Ndim))
 }
 
-// PrevApiStruct returns the struct at PrevApi, in the memory of C. It is nil for NULL.
+// PrevApiStruct returns the struct at PrevApi, in C memory. It is nil for NULL.
 func (s *DLPackExchangeAPIHeader) PrevApiStruct() *DLPackExchangeAPIHeader {
 	return (*DLPackExchangeAPIHeader)(Pointer(s.PrevApi))
 }

@@ -7,7 +7,7 @@ package abi
 
 import "unsafe"
 
-// Layout class 32bit-align4: pointers of 4 bytes, int64 members aligned to 4.
+// Layout class 32bit-align4: 4-byte pointers, int64 members aligned to 4.
 
 // ArrowSchema is a struct of the C data interface. The type of an array or the schema of a record
 // batch. The producer owns its strings and children, which are valid until release.
@@ -681,8 +681,8 @@ type DLPackExchangeAPI struct {
 	CurrentWorkStream DLPackExchangeAPICurrentWorkStreamFunc
 }
 
-// Assertions. Where the compiler lays a struct out in another way, it refuses the line that names
-// the struct (size, alignment) or the field (offset, size), and says what it found.
+// Layout assertions. If a layout differs, the compiler reports the line that names the struct
+// (size, alignment) or the field (offset, size), and the actual number.
 
 var _ [44][4]struct{} = [unsafe.Sizeof(ArrowSchema{})][unsafe.Alignof(ArrowSchema{})]struct{}{}
 var _ [0][4]struct{} = [unsafe.Offsetof(ArrowSchema{}.Format)][unsafe.Sizeof(ArrowSchema{}.Format)]struct{}{}

@@ -5,6 +5,6 @@
 
 package abi
 
-// Go and C do not agree on this target, or C's layout of structs there is unknown. (In Go,
-// wasm has pointers of 8 bytes; in C, wasm32 has pointers of 4.) The compiler prints the text.
+// Go and C use different layouts on this target, or C's struct layout is unknown. For example, wasm
+// has 8-byte pointers in Go, and wasm32 has 4-byte pointers in C. The compiler prints the text.
 const _ int = "package abi does not know the struct layouts of C on this GOOS/GOARCH"

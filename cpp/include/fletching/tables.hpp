@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The device types as constants: numbers, names in Arrow and in DLPack, and the type of sync_event.
-// And the codes of DLPack's data types.
+// Also the data-type codes of DLPack.
 
 #ifndef FLETCHING_TABLES_HPP
 #define FLETCHING_TABLES_HPP
@@ -23,12 +23,12 @@ enum class EventPointer {
   kNone,             ///< sync_event is always NULL
   kAddressOfHandle,  ///< sync_event is the address of a handle
   kObject,           ///< sync_event is the address of the event object itself
-  kProducerDefined,  ///< the producer documents it
+  kProducerDefined,  ///< the producer documents the form
 };
 
-/// The software behind a device type, which its events belong to.
+/// The runtime that owns the events of a device type.
 enum class Runtime {
-  /// There is none, or it is not known.
+  /// No runtime, or an unknown device type.
   kNone,
   /// CUDA driver API.
   kCuda,
@@ -44,24 +44,24 @@ enum class Runtime {
   kMetal,
 };
 
-/// What the pointers in ArrowArray::buffers are on a device type.
+/// The kind of pointers in ArrowArray::buffers on a device type.
 enum class Buffers {
-  kHostAddress,      ///< an address of this process
-  kDeviceAddress,    ///< an address for the device, which the host must not read
-  kSharedAddress,    ///< the same address for the host and for the device
-  kHandle,           ///< a handle such as cl_mem: nothing can be added to it
-  kProducerDefined,  ///< the producer documents it
-  kUnknown,          ///< no text says it
+  kHostAddress,      ///< an address in this process
+  kDeviceAddress,    ///< an address for the device; the host must not read it
+  kSharedAddress,    ///< the same address for the host and the device
+  kHandle,           ///< a handle such as cl_mem; pointer arithmetic is invalid
+  kProducerDefined,  ///< the producer documents the form
+  kUnknown,          ///< no published text defines it
 };
 
-/// What is known about one device type.
+/// The properties of a device type.
 struct DeviceInfo {
   ArrowDeviceType value;
-  std::string_view name;         ///< how it prints, "cuda_host"
-  std::string_view arrow_macro;  ///< "ARROW_DEVICE_CUDA_HOST"; empty when only DLPack has it
+  std::string_view name;         ///< the printed name, "cuda_host"
+  std::string_view arrow_macro;  ///< "ARROW_DEVICE_CUDA_HOST"; empty if only DLPack has it
   std::string_view dlpack_name;  ///< "kDLCUDAHost"
   EventPointer event_pointer;
-  std::string_view event_type;  ///< "cudaEvent_t*", as the published table has it; or empty
+  std::string_view event_type;  ///< "cudaEvent_t*", from the published table; or empty
   Runtime runtime;
   Buffers buffers;
 };
@@ -100,7 +100,7 @@ inline constexpr std::array<DeviceInfo, 16> kDevices{{
     {18, "trn", "", "kDLTrn", EventPointer::kNone, "", Runtime::kNone, Buffers::kUnknown},
 }};
 
-/// The entry of a device type, or nullptr when its number is not known.
+/// Returns the properties of a device type, or nullptr for an unknown number.
 constexpr const DeviceInfo* find_device(ArrowDeviceType type) noexcept {
   for (const DeviceInfo& device : kDevices) {
     if (device.value == type) return &device;
@@ -108,7 +108,7 @@ constexpr const DeviceInfo* find_device(ArrowDeviceType type) noexcept {
   return nullptr;
 }
 
-/// The name of a device type; "unknown(9999)" for a number that is not known, and
+/// Returns the name of a device type: "unknown(9999)" for an unknown number, and
 /// "unreleased(name, number)" for a number that DLPack has not released.
 inline std::string device_name(ArrowDeviceType type) {
   const DeviceInfo* device = find_device(type);
@@ -125,13 +125,13 @@ inline std::string device_name(ArrowDeviceType type) {
   }
 }
 
-/// That memory of one device type can be used, as it is, by the devices of a type.
+/// Devices of the type `device` can access memory of the type `memory` without a copy.
 struct DeviceAccess {
   ArrowDeviceType memory;
   ArrowDeviceType device;
 };
 
-/// Everything that is known to be accessible; what is not here may be so or not.
+/// All known access. A pair that is not listed may or may not be accessible.
 inline constexpr std::array<DeviceAccess, 15> kDeviceAccess{{
     // cpu from cpu
     {1, 1},
@@ -165,9 +165,9 @@ inline constexpr std::array<DeviceAccess, 15> kDeviceAccess{{
     {15, 15},
 }};
 
-/// Whether memory of the type `memory` can be used by devices of the type `device`: pinned memory
-/// by the CPU, for example. Says nothing of the reverse, and which device ids go together is the
-/// runtime's to say.
+/// Returns whether devices of the type `device` can access memory of the type `memory`: the CPU can
+/// access pinned memory, for example. Does not imply access in the other direction. The runtime
+/// determines which device ids can access the memory.
 constexpr bool is_accessible(ArrowDeviceType memory, ArrowDeviceType device) noexcept {
   bool found = false;
   for (const DeviceAccess& access : kDeviceAccess) {
@@ -176,10 +176,10 @@ constexpr bool is_accessible(ArrowDeviceType memory, ArrowDeviceType device) noe
   return found;
 }
 
-/// What is known about one data-type code of DLPack.
+/// The properties of a DLPack data-type code.
 struct DataTypeCodeInfo {
-  std::uint8_t value;            ///< as DLDataType::code holds it
-  std::string_view name;         ///< how it prints, "bfloat"
+  std::uint8_t value;            ///< the value of DLDataType::code
+  std::string_view name;         ///< the printed name, "bfloat"
   std::string_view dlpack_name;  ///< "kDLBfloat"
 };
 
@@ -205,7 +205,7 @@ inline constexpr std::array<DataTypeCodeInfo, 18> kDataTypeCodes{{
     {17, "float4_e2m1fn", "kDLFloat4_e2m1fn"},
 }};
 
-/// The entry of a data-type code, or nullptr when its number is not known.
+/// Returns the properties of a data-type code, or nullptr for an unknown number.
 constexpr const DataTypeCodeInfo* find_data_type_code(std::uint8_t code) noexcept {
   for (const DataTypeCodeInfo& entry : kDataTypeCodes) {
     if (entry.value == code) return &entry;
@@ -213,8 +213,8 @@ constexpr const DataTypeCodeInfo* find_data_type_code(std::uint8_t code) noexcep
   return nullptr;
 }
 
-/// The name of a data-type code; "unknown(99)" for a number that is not known. As device_name for
-/// a number that DLPack has not released.
+/// Returns the name of a data-type code: "unknown(99)" for an unknown number, and
+/// "unreleased(name, number)" for a number that DLPack has not released.
 inline std::string data_type_code_name(std::uint8_t code) {
   const DataTypeCodeInfo* entry = find_data_type_code(code);
   if (entry != nullptr) return std::string(entry->name);

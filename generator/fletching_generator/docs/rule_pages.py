@@ -15,7 +15,7 @@ _LAYER = "checked at run time by the [validation layer](../../c.md#validate-a-st
 _CHECKS = {
     "compile": "checked at compile time",
     "test": "checked by the tests that `make rule-cases` prints",
-    "static": "checked by reading the code",
+    "static": "checked by code review",
     "not_checkable": "cannot be checked",
 }
 # The checkers of families that the layer does not cover.
@@ -27,7 +27,7 @@ _COLUMNS = {
     "validator": "run time",
     "compile": "compile time",
     "test": "tests",
-    "static": "reading",
+    "static": "review",
     "not_checkable": "not checkable",
 }
 

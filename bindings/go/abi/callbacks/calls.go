@@ -108,8 +108,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// CallArrowSchemaRelease calls [abi.ArrowSchema.Release], whose documentation says when and where
-// it may be called. called is false where it is NULL.
+// CallArrowSchemaRelease calls [abi.ArrowSchema.Release]; see its documentation for the allowed
+// times and threads. called is false if the callback is NULL.
 func CallArrowSchemaRelease(self *abi.ArrowSchema) (called bool) {
 	if self.Release == 0 {
 		return false
@@ -119,18 +119,19 @@ func CallArrowSchemaRelease(self *abi.ArrowSchema) (called bool) {
 }
 
 // ReleaseArrowSchema releases the struct once. It does nothing for nil and for a released struct.
-// Self is marked as released first, and the callback gets a moved struct on the stack of C: so it
-// is called once even if it does not mark what it has released, and it may free the memory of self.
+// It marks self as released before it calls the callback with a moved struct on the C stack. The
+// callback is therefore called once even if it does not set release to NULL, and it may free the
+// memory of self.
 func ReleaseArrowSchema(self *abi.ArrowSchema) {
-	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile where it is negative
+	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile if negative
 	if self == nil || self.Release == 0 {
 		return
 	}
 	C.release_moved((*C.uint8_t)(unsafe.Pointer(self)), C.size_t(unsafe.Sizeof(*self)), C.size_t(unsafe.Offsetof(self.Release)))
 }
 
-// CallArrowArrayRelease calls [abi.ArrowArray.Release], whose documentation says when and where it
-// may be called. called is false where it is NULL.
+// CallArrowArrayRelease calls [abi.ArrowArray.Release]; see its documentation for the allowed times
+// and threads. called is false if the callback is NULL.
 func CallArrowArrayRelease(self *abi.ArrowArray) (called bool) {
 	if self.Release == 0 {
 		return false
@@ -139,11 +140,12 @@ func CallArrowArrayRelease(self *abi.ArrowArray) (called bool) {
 	return true
 }
 
-// ReleaseArrowArray releases the struct once. It does nothing for nil and for a released struct.
-// Self is marked as released first, and the callback gets a moved struct on the stack of C: so it
-// is called once even if it does not mark what it has released, and it may free the memory of self.
+// ReleaseArrowArray releases the struct once. It does nothing for nil and for a released struct. It
+// marks self as released before it calls the callback with a moved struct on the C stack. The
+// callback is therefore called once even if it does not set release to NULL, and it may free the
+// memory of self.
 func ReleaseArrowArray(self *abi.ArrowArray) {
-	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile where it is negative
+	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile if negative
 	if self == nil || self.Release == 0 {
 		return
 	}
@@ -151,9 +153,9 @@ func ReleaseArrowArray(self *abi.ArrowArray) {
 }
 
 // ReleaseArrowDeviceArray releases the struct once. It does nothing for nil and for a released
-// struct. Self is marked as released first, and the callback gets a moved struct on the stack of C:
-// so it is called once even if it does not mark what it has released, and it may free the memory of
-// self.
+// struct. It marks self as released before it calls the callback with a moved struct on the C
+// stack. The callback is therefore called once even if it does not set release to NULL, and it may
+// free the memory of self.
 func ReleaseArrowDeviceArray(self *abi.ArrowDeviceArray) {
 	if self == nil || self.Array.Release == 0 {
 		return
@@ -161,8 +163,8 @@ func ReleaseArrowDeviceArray(self *abi.ArrowDeviceArray) {
 	ReleaseArrowArray(&self.Array)
 }
 
-// CallArrowArrayStreamGetSchema calls [abi.ArrowArrayStream.GetSchema], whose documentation says
-// when and where it may be called. called is false where it is NULL.
+// CallArrowArrayStreamGetSchema calls [abi.ArrowArrayStream.GetSchema]; see its documentation for
+// the allowed times and threads. called is false if the callback is NULL.
 func CallArrowArrayStreamGetSchema(self *abi.ArrowArrayStream, out *abi.ArrowSchema) (result int32, called bool) {
 	if self.GetSchema == 0 {
 		return 0, false
@@ -170,8 +172,8 @@ func CallArrowArrayStreamGetSchema(self *abi.ArrowArrayStream, out *abi.ArrowSch
 	return int32(C.call_ArrowArrayStream_get_schema(C.uintptr_t(self.GetSchema), (*C.uint8_t)(unsafe.Pointer(self)), (*C.uint8_t)(unsafe.Pointer(out)))), true
 }
 
-// CallArrowArrayStreamGetNext calls [abi.ArrowArrayStream.GetNext], whose documentation says when
-// and where it may be called. called is false where it is NULL.
+// CallArrowArrayStreamGetNext calls [abi.ArrowArrayStream.GetNext]; see its documentation for the
+// allowed times and threads. called is false if the callback is NULL.
 func CallArrowArrayStreamGetNext(self *abi.ArrowArrayStream, out *abi.ArrowArray) (result int32, called bool) {
 	if self.GetNext == 0 {
 		return 0, false
@@ -179,8 +181,8 @@ func CallArrowArrayStreamGetNext(self *abi.ArrowArrayStream, out *abi.ArrowArray
 	return int32(C.call_ArrowArrayStream_get_next(C.uintptr_t(self.GetNext), (*C.uint8_t)(unsafe.Pointer(self)), (*C.uint8_t)(unsafe.Pointer(out)))), true
 }
 
-// CallArrowArrayStreamGetLastError calls [abi.ArrowArrayStream.GetLastError], whose documentation
-// says when and where it may be called. called is false where it is NULL.
+// CallArrowArrayStreamGetLastError calls [abi.ArrowArrayStream.GetLastError]; see its documentation
+// for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowArrayStreamGetLastError(self *abi.ArrowArrayStream) (result uintptr, called bool) {
 	if self.GetLastError == 0 {
 		return 0, false
@@ -188,8 +190,8 @@ func CallArrowArrayStreamGetLastError(self *abi.ArrowArrayStream) (result uintpt
 	return uintptr(C.call_ArrowArrayStream_get_last_error(C.uintptr_t(self.GetLastError), (*C.uint8_t)(unsafe.Pointer(self)))), true
 }
 
-// CallArrowArrayStreamRelease calls [abi.ArrowArrayStream.Release], whose documentation says when
-// and where it may be called. called is false where it is NULL.
+// CallArrowArrayStreamRelease calls [abi.ArrowArrayStream.Release]; see its documentation for the
+// allowed times and threads. called is false if the callback is NULL.
 func CallArrowArrayStreamRelease(self *abi.ArrowArrayStream) (called bool) {
 	if self.Release == 0 {
 		return false
@@ -199,19 +201,19 @@ func CallArrowArrayStreamRelease(self *abi.ArrowArrayStream) (called bool) {
 }
 
 // ReleaseArrowArrayStream releases the struct once. It does nothing for nil and for a released
-// struct. Self is marked as released first, and the callback gets a moved struct on the stack of C:
-// so it is called once even if it does not mark what it has released, and it may free the memory of
-// self.
+// struct. It marks self as released before it calls the callback with a moved struct on the C
+// stack. The callback is therefore called once even if it does not set release to NULL, and it may
+// free the memory of self.
 func ReleaseArrowArrayStream(self *abi.ArrowArrayStream) {
-	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile where it is negative
+	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile if negative
 	if self == nil || self.Release == 0 {
 		return
 	}
 	C.release_moved((*C.uint8_t)(unsafe.Pointer(self)), C.size_t(unsafe.Sizeof(*self)), C.size_t(unsafe.Offsetof(self.Release)))
 }
 
-// CallArrowDeviceArrayStreamGetSchema calls [abi.ArrowDeviceArrayStream.GetSchema], whose
-// documentation says when and where it may be called. called is false where it is NULL.
+// CallArrowDeviceArrayStreamGetSchema calls [abi.ArrowDeviceArrayStream.GetSchema]; see its
+// documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowDeviceArrayStreamGetSchema(self *abi.ArrowDeviceArrayStream, out *abi.ArrowSchema) (result int32, called bool) {
 	if self.GetSchema == 0 {
 		return 0, false
@@ -219,8 +221,8 @@ func CallArrowDeviceArrayStreamGetSchema(self *abi.ArrowDeviceArrayStream, out *
 	return int32(C.call_ArrowDeviceArrayStream_get_schema(C.uintptr_t(self.GetSchema), (*C.uint8_t)(unsafe.Pointer(self)), (*C.uint8_t)(unsafe.Pointer(out)))), true
 }
 
-// CallArrowDeviceArrayStreamGetNext calls [abi.ArrowDeviceArrayStream.GetNext], whose documentation
-// says when and where it may be called. called is false where it is NULL.
+// CallArrowDeviceArrayStreamGetNext calls [abi.ArrowDeviceArrayStream.GetNext]; see its
+// documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowDeviceArrayStreamGetNext(self *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray) (result int32, called bool) {
 	if self.GetNext == 0 {
 		return 0, false
@@ -228,8 +230,8 @@ func CallArrowDeviceArrayStreamGetNext(self *abi.ArrowDeviceArrayStream, out *ab
 	return int32(C.call_ArrowDeviceArrayStream_get_next(C.uintptr_t(self.GetNext), (*C.uint8_t)(unsafe.Pointer(self)), (*C.uint8_t)(unsafe.Pointer(out)))), true
 }
 
-// CallArrowDeviceArrayStreamGetLastError calls [abi.ArrowDeviceArrayStream.GetLastError], whose
-// documentation says when and where it may be called. called is false where it is NULL.
+// CallArrowDeviceArrayStreamGetLastError calls [abi.ArrowDeviceArrayStream.GetLastError]; see its
+// documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowDeviceArrayStreamGetLastError(self *abi.ArrowDeviceArrayStream) (result uintptr, called bool) {
 	if self.GetLastError == 0 {
 		return 0, false
@@ -237,8 +239,8 @@ func CallArrowDeviceArrayStreamGetLastError(self *abi.ArrowDeviceArrayStream) (r
 	return uintptr(C.call_ArrowDeviceArrayStream_get_last_error(C.uintptr_t(self.GetLastError), (*C.uint8_t)(unsafe.Pointer(self)))), true
 }
 
-// CallArrowDeviceArrayStreamRelease calls [abi.ArrowDeviceArrayStream.Release], whose documentation
-// says when and where it may be called. called is false where it is NULL.
+// CallArrowDeviceArrayStreamRelease calls [abi.ArrowDeviceArrayStream.Release]; see its
+// documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowDeviceArrayStreamRelease(self *abi.ArrowDeviceArrayStream) (called bool) {
 	if self.Release == 0 {
 		return false
@@ -248,19 +250,19 @@ func CallArrowDeviceArrayStreamRelease(self *abi.ArrowDeviceArrayStream) (called
 }
 
 // ReleaseArrowDeviceArrayStream releases the struct once. It does nothing for nil and for a
-// released struct. Self is marked as released first, and the callback gets a moved struct on the
-// stack of C: so it is called once even if it does not mark what it has released, and it may free
-// the memory of self.
+// released struct. It marks self as released before it calls the callback with a moved struct on
+// the C stack. The callback is therefore called once even if it does not set release to NULL, and
+// it may free the memory of self.
 func ReleaseArrowDeviceArrayStream(self *abi.ArrowDeviceArrayStream) {
-	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile where it is negative
+	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile if negative
 	if self == nil || self.Release == 0 {
 		return
 	}
 	C.release_moved((*C.uint8_t)(unsafe.Pointer(self)), C.size_t(unsafe.Sizeof(*self)), C.size_t(unsafe.Offsetof(self.Release)))
 }
 
-// CallArrowAsyncTaskExtractData calls [abi.ArrowAsyncTask.ExtractData], whose documentation says
-// when and where it may be called. called is false where it is NULL.
+// CallArrowAsyncTaskExtractData calls [abi.ArrowAsyncTask.ExtractData]; see its documentation for
+// the allowed times and threads. called is false if the callback is NULL.
 func CallArrowAsyncTaskExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceArray) (result int32, called bool) {
 	if self.ExtractData == 0 {
 		return 0, false
@@ -268,8 +270,8 @@ func CallArrowAsyncTaskExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDevic
 	return int32(C.call_ArrowAsyncTask_extract_data(C.uintptr_t(self.ExtractData), (*C.uint8_t)(unsafe.Pointer(self)), (*C.uint8_t)(unsafe.Pointer(out)))), true
 }
 
-// CallArrowAsyncProducerRequest calls [abi.ArrowAsyncProducer.Request], whose documentation says
-// when and where it may be called. called is false where it is NULL.
+// CallArrowAsyncProducerRequest calls [abi.ArrowAsyncProducer.Request]; see its documentation for
+// the allowed times and threads. called is false if the callback is NULL.
 func CallArrowAsyncProducerRequest(self *abi.ArrowAsyncProducer, n int64) (called bool) {
 	if self.Request == 0 {
 		return false
@@ -278,8 +280,8 @@ func CallArrowAsyncProducerRequest(self *abi.ArrowAsyncProducer, n int64) (calle
 	return true
 }
 
-// CallArrowAsyncProducerCancel calls [abi.ArrowAsyncProducer.Cancel], whose documentation says when
-// and where it may be called. called is false where it is NULL.
+// CallArrowAsyncProducerCancel calls [abi.ArrowAsyncProducer.Cancel]; see its documentation for the
+// allowed times and threads. called is false if the callback is NULL.
 func CallArrowAsyncProducerCancel(self *abi.ArrowAsyncProducer) (called bool) {
 	if self.Cancel == 0 {
 		return false
@@ -288,8 +290,8 @@ func CallArrowAsyncProducerCancel(self *abi.ArrowAsyncProducer) (called bool) {
 	return true
 }
 
-// CallArrowAsyncDeviceStreamHandlerOnSchema calls [abi.ArrowAsyncDeviceStreamHandler.OnSchema],
-// whose documentation says when and where it may be called. called is false where it is NULL.
+// CallArrowAsyncDeviceStreamHandlerOnSchema calls [abi.ArrowAsyncDeviceStreamHandler.OnSchema]; see
+// its documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowAsyncDeviceStreamHandlerOnSchema(self *abi.ArrowAsyncDeviceStreamHandler, streamSchema *abi.ArrowSchema) (result int32, called bool) {
 	if self.OnSchema == 0 {
 		return 0, false
@@ -297,8 +299,8 @@ func CallArrowAsyncDeviceStreamHandlerOnSchema(self *abi.ArrowAsyncDeviceStreamH
 	return int32(C.call_ArrowAsyncDeviceStreamHandler_on_schema(C.uintptr_t(self.OnSchema), (*C.uint8_t)(unsafe.Pointer(self)), (*C.uint8_t)(unsafe.Pointer(streamSchema)))), true
 }
 
-// CallArrowAsyncDeviceStreamHandlerOnNextTask calls [abi.ArrowAsyncDeviceStreamHandler.OnNextTask],
-// whose documentation says when and where it may be called. called is false where it is NULL.
+// CallArrowAsyncDeviceStreamHandlerOnNextTask calls [abi.ArrowAsyncDeviceStreamHandler.OnNextTask];
+// see its documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowAsyncDeviceStreamHandlerOnNextTask(self *abi.ArrowAsyncDeviceStreamHandler, task *abi.ArrowAsyncTask, metadata uintptr) (result int32, called bool) {
 	if self.OnNextTask == 0 {
 		return 0, false
@@ -306,8 +308,8 @@ func CallArrowAsyncDeviceStreamHandlerOnNextTask(self *abi.ArrowAsyncDeviceStrea
 	return int32(C.call_ArrowAsyncDeviceStreamHandler_on_next_task(C.uintptr_t(self.OnNextTask), (*C.uint8_t)(unsafe.Pointer(self)), (*C.uint8_t)(unsafe.Pointer(task)), C.uintptr_t(metadata))), true
 }
 
-// CallArrowAsyncDeviceStreamHandlerOnError calls [abi.ArrowAsyncDeviceStreamHandler.OnError], whose
-// documentation says when and where it may be called. called is false where it is NULL.
+// CallArrowAsyncDeviceStreamHandlerOnError calls [abi.ArrowAsyncDeviceStreamHandler.OnError]; see
+// its documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowAsyncDeviceStreamHandlerOnError(self *abi.ArrowAsyncDeviceStreamHandler, code int32, message uintptr, metadata uintptr) (called bool) {
 	if self.OnError == 0 {
 		return false
@@ -316,8 +318,8 @@ func CallArrowAsyncDeviceStreamHandlerOnError(self *abi.ArrowAsyncDeviceStreamHa
 	return true
 }
 
-// CallArrowAsyncDeviceStreamHandlerRelease calls [abi.ArrowAsyncDeviceStreamHandler.Release], whose
-// documentation says when and where it may be called. called is false where it is NULL.
+// CallArrowAsyncDeviceStreamHandlerRelease calls [abi.ArrowAsyncDeviceStreamHandler.Release]; see
+// its documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallArrowAsyncDeviceStreamHandlerRelease(self *abi.ArrowAsyncDeviceStreamHandler) (called bool) {
 	if self.Release == 0 {
 		return false
@@ -327,15 +329,15 @@ func CallArrowAsyncDeviceStreamHandlerRelease(self *abi.ArrowAsyncDeviceStreamHa
 }
 
 // ReleaseArrowAsyncDeviceStreamHandler calls Release, which may free the struct itself. It does
-// nothing for nil and where there is no such callback.
+// nothing for nil and for a NULL callback.
 func ReleaseArrowAsyncDeviceStreamHandler(self *abi.ArrowAsyncDeviceStreamHandler) {
 	if self != nil {
 		CallArrowAsyncDeviceStreamHandlerRelease(self)
 	}
 }
 
-// CallDLManagedTensorDeleter calls [abi.DLManagedTensor.Deleter], whose documentation says when and
-// where it may be called. called is false where it is NULL.
+// CallDLManagedTensorDeleter calls [abi.DLManagedTensor.Deleter]; see its documentation for the
+// allowed times and threads. called is false if the callback is NULL.
 func CallDLManagedTensorDeleter(self *abi.DLManagedTensor) (called bool) {
 	if self.Deleter == 0 {
 		return false
@@ -345,15 +347,15 @@ func CallDLManagedTensorDeleter(self *abi.DLManagedTensor) (called bool) {
 }
 
 // ReleaseDLManagedTensor calls Deleter, which may free the struct itself. It does nothing for nil
-// and where there is no such callback.
+// and for a NULL callback.
 func ReleaseDLManagedTensor(self *abi.DLManagedTensor) {
 	if self != nil {
 		CallDLManagedTensorDeleter(self)
 	}
 }
 
-// CallDLManagedTensorVersionedDeleter calls [abi.DLManagedTensorVersioned.Deleter], whose
-// documentation says when and where it may be called. called is false where it is NULL.
+// CallDLManagedTensorVersionedDeleter calls [abi.DLManagedTensorVersioned.Deleter]; see its
+// documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallDLManagedTensorVersionedDeleter(self *abi.DLManagedTensorVersioned) (called bool) {
 	if self.Deleter == 0 {
 		return false
@@ -363,15 +365,15 @@ func CallDLManagedTensorVersionedDeleter(self *abi.DLManagedTensorVersioned) (ca
 }
 
 // ReleaseDLManagedTensorVersioned calls Deleter, which may free the struct itself. It does nothing
-// for nil and where there is no such callback.
+// for nil and for a NULL callback.
 func ReleaseDLManagedTensorVersioned(self *abi.DLManagedTensorVersioned) {
 	if self != nil {
 		CallDLManagedTensorVersionedDeleter(self)
 	}
 }
 
-// CallDLPackExchangeAPIManagedTensorAllocator calls [abi.DLPackExchangeAPI.ManagedTensorAllocator],
-// whose documentation says when and where it may be called. called is false where it is NULL.
+// CallDLPackExchangeAPIManagedTensorAllocator calls [abi.DLPackExchangeAPI.ManagedTensorAllocator];
+// see its documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallDLPackExchangeAPIManagedTensorAllocator(table *abi.DLPackExchangeAPI, prototype *abi.DLTensor, out *uintptr, errorCtx uintptr, setError uintptr) (result int32, called bool) {
 	if table.ManagedTensorAllocator == 0 {
 		return 0, false
@@ -380,8 +382,8 @@ func CallDLPackExchangeAPIManagedTensorAllocator(table *abi.DLPackExchangeAPI, p
 }
 
 // CallDLPackExchangeAPIManagedTensorFromPyObjectNoSync calls
-// [abi.DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync], whose documentation says when and where
-// it may be called. called is false where it is NULL.
+// [abi.DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync]; see its documentation for the allowed
+// times and threads. called is false if the callback is NULL.
 func CallDLPackExchangeAPIManagedTensorFromPyObjectNoSync(table *abi.DLPackExchangeAPI, pyObject uintptr, out *uintptr) (result int32, called bool) {
 	if table.ManagedTensorFromPyObjectNoSync == 0 {
 		return 0, false
@@ -390,8 +392,8 @@ func CallDLPackExchangeAPIManagedTensorFromPyObjectNoSync(table *abi.DLPackExcha
 }
 
 // CallDLPackExchangeAPIManagedTensorToPyObjectNoSync calls
-// [abi.DLPackExchangeAPI.ManagedTensorToPyObjectNoSync], whose documentation says when and where it
-// may be called. called is false where it is NULL.
+// [abi.DLPackExchangeAPI.ManagedTensorToPyObjectNoSync]; see its documentation for the allowed
+// times and threads. called is false if the callback is NULL.
 func CallDLPackExchangeAPIManagedTensorToPyObjectNoSync(table *abi.DLPackExchangeAPI, tensor *abi.DLManagedTensorVersioned, outPyObject *uintptr) (result int32, called bool) {
 	if table.ManagedTensorToPyObjectNoSync == 0 {
 		return 0, false
@@ -400,8 +402,8 @@ func CallDLPackExchangeAPIManagedTensorToPyObjectNoSync(table *abi.DLPackExchang
 }
 
 // CallDLPackExchangeAPIDltensorFromPyObjectNoSync calls
-// [abi.DLPackExchangeAPI.DltensorFromPyObjectNoSync], whose documentation says when and where it
-// may be called. called is false where it is NULL.
+// [abi.DLPackExchangeAPI.DltensorFromPyObjectNoSync]; see its documentation for the allowed times
+// and threads. called is false if the callback is NULL.
 func CallDLPackExchangeAPIDltensorFromPyObjectNoSync(table *abi.DLPackExchangeAPI, pyObject uintptr, out *abi.DLTensor) (result int32, called bool) {
 	if table.DltensorFromPyObjectNoSync == 0 {
 		return 0, false
@@ -409,8 +411,8 @@ func CallDLPackExchangeAPIDltensorFromPyObjectNoSync(table *abi.DLPackExchangeAP
 	return int32(C.call_DLPackExchangeAPI_dltensor_from_py_object_no_sync(C.uintptr_t(table.DltensorFromPyObjectNoSync), C.uintptr_t(pyObject), (*C.uint8_t)(unsafe.Pointer(out)))), true
 }
 
-// CallDLPackExchangeAPICurrentWorkStream calls [abi.DLPackExchangeAPI.CurrentWorkStream], whose
-// documentation says when and where it may be called. called is false where it is NULL.
+// CallDLPackExchangeAPICurrentWorkStream calls [abi.DLPackExchangeAPI.CurrentWorkStream]; see its
+// documentation for the allowed times and threads. called is false if the callback is NULL.
 func CallDLPackExchangeAPICurrentWorkStream(table *abi.DLPackExchangeAPI, deviceType abi.DLDeviceType, deviceID int32, outCurrentStream *uintptr) (result int32, called bool) {
 	if table.CurrentWorkStream == 0 {
 		return 0, false

@@ -33,8 +33,8 @@ import "C"
 
 import "github.com/fletching/fletching/bindings/go/abi"
 
-// ArrowSchemaCallbacks is what the stubs of abi.ArrowSchema call: the value of the handle in
-// PrivateData.
+// ArrowSchemaCallbacks receives the calls of the stubs of abi.ArrowSchema. The handle in
+// PrivateData refers to it.
 type ArrowSchemaCallbacks interface {
 	// Frees everything that the struct points to, including children, and sets release to NULL.
 	//
@@ -47,7 +47,7 @@ type ArrowSchemaCallbacks interface {
 }
 
 // ArrowSchemaReleaseStub returns the C function for ArrowSchema.Release, which calls Release of the
-// value.
+// receiver.
 func ArrowSchemaReleaseStub() abi.ArrowSchemaReleaseFunc {
 	return abi.ArrowSchemaReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowSchema_release))
 }
@@ -60,8 +60,8 @@ func fletching_go_v0_1_0_ArrowSchema_release(self C.uintptr_t) {
 	find[ArrowSchemaCallbacks](handle).Release(at[abi.ArrowSchema](uintptr(self)))
 }
 
-// ArrowArrayCallbacks is what the stubs of abi.ArrowArray call: the value of the handle in
-// PrivateData.
+// ArrowArrayCallbacks receives the calls of the stubs of abi.ArrowArray. The handle in PrivateData
+// refers to it.
 type ArrowArrayCallbacks interface {
 	// Frees the buffers and everything else that the struct points to, and sets release to NULL.
 	//
@@ -74,7 +74,7 @@ type ArrowArrayCallbacks interface {
 }
 
 // ArrowArrayReleaseStub returns the C function for ArrowArray.Release, which calls Release of the
-// value.
+// receiver.
 func ArrowArrayReleaseStub() abi.ArrowArrayReleaseFunc {
 	return abi.ArrowArrayReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowArray_release))
 }
@@ -87,8 +87,8 @@ func fletching_go_v0_1_0_ArrowArray_release(self C.uintptr_t) {
 	find[ArrowArrayCallbacks](handle).Release(at[abi.ArrowArray](uintptr(self)))
 }
 
-// ArrowArrayStreamCallbacks is what the stubs of abi.ArrowArrayStream call: the value of the handle
-// in PrivateData.
+// ArrowArrayStreamCallbacks receives the calls of the stubs of abi.ArrowArrayStream. The handle in
+// PrivateData refers to it.
 type ArrowArrayStreamCallbacks interface {
 	// Writes the schema of all arrays to out. The consumer owns it.
 	//
@@ -122,7 +122,7 @@ type ArrowArrayStreamCallbacks interface {
 }
 
 // ArrowArrayStreamGetSchemaStub returns the C function for ArrowArrayStream.GetSchema, which calls
-// GetSchema of the value.
+// GetSchema of the receiver.
 func ArrowArrayStreamGetSchemaStub() abi.ArrowArrayStreamGetSchemaFunc {
 	return abi.ArrowArrayStreamGetSchemaFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_get_schema))
 }
@@ -137,7 +137,7 @@ func fletching_go_v0_1_0_ArrowArrayStream_get_schema(self C.uintptr_t, out C.uin
 }
 
 // ArrowArrayStreamGetNextStub returns the C function for ArrowArrayStream.GetNext, which calls
-// GetNext of the value.
+// GetNext of the receiver.
 func ArrowArrayStreamGetNextStub() abi.ArrowArrayStreamGetNextFunc {
 	return abi.ArrowArrayStreamGetNextFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_get_next))
 }
@@ -152,7 +152,7 @@ func fletching_go_v0_1_0_ArrowArrayStream_get_next(self C.uintptr_t, out C.uintp
 }
 
 // ArrowArrayStreamGetLastErrorStub returns the C function for ArrowArrayStream.GetLastError, which
-// calls GetLastError of the value.
+// calls GetLastError of the receiver.
 func ArrowArrayStreamGetLastErrorStub() abi.ArrowArrayStreamGetLastErrorFunc {
 	return abi.ArrowArrayStreamGetLastErrorFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_get_last_error))
 }
@@ -168,7 +168,7 @@ func fletching_go_v0_1_0_ArrowArrayStream_get_last_error(self C.uintptr_t) (resu
 }
 
 // ArrowArrayStreamReleaseStub returns the C function for ArrowArrayStream.Release, which calls
-// Release of the value.
+// Release of the receiver.
 func ArrowArrayStreamReleaseStub() abi.ArrowArrayStreamReleaseFunc {
 	return abi.ArrowArrayStreamReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_release))
 }
@@ -181,8 +181,8 @@ func fletching_go_v0_1_0_ArrowArrayStream_release(self C.uintptr_t) {
 	find[ArrowArrayStreamCallbacks](handle).Release(at[abi.ArrowArrayStream](uintptr(self)))
 }
 
-// ArrowDeviceArrayStreamCallbacks is what the stubs of abi.ArrowDeviceArrayStream call: the value
-// of the handle in PrivateData.
+// ArrowDeviceArrayStreamCallbacks receives the calls of the stubs of abi.ArrowDeviceArrayStream.
+// The handle in PrivateData refers to it.
 type ArrowDeviceArrayStreamCallbacks interface {
 	// Writes the schema of all arrays to out, in CPU memory. The consumer owns it.
 	//
@@ -216,7 +216,7 @@ type ArrowDeviceArrayStreamCallbacks interface {
 }
 
 // ArrowDeviceArrayStreamGetSchemaStub returns the C function for ArrowDeviceArrayStream.GetSchema,
-// which calls GetSchema of the value.
+// which calls GetSchema of the receiver.
 func ArrowDeviceArrayStreamGetSchemaStub() abi.ArrowDeviceArrayStreamGetSchemaFunc {
 	return abi.ArrowDeviceArrayStreamGetSchemaFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_get_schema))
 }
@@ -231,7 +231,7 @@ func fletching_go_v0_1_0_ArrowDeviceArrayStream_get_schema(self C.uintptr_t, out
 }
 
 // ArrowDeviceArrayStreamGetNextStub returns the C function for ArrowDeviceArrayStream.GetNext,
-// which calls GetNext of the value.
+// which calls GetNext of the receiver.
 func ArrowDeviceArrayStreamGetNextStub() abi.ArrowDeviceArrayStreamGetNextFunc {
 	return abi.ArrowDeviceArrayStreamGetNextFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_get_next))
 }
@@ -246,7 +246,7 @@ func fletching_go_v0_1_0_ArrowDeviceArrayStream_get_next(self C.uintptr_t, out C
 }
 
 // ArrowDeviceArrayStreamGetLastErrorStub returns the C function for
-// ArrowDeviceArrayStream.GetLastError, which calls GetLastError of the value.
+// ArrowDeviceArrayStream.GetLastError, which calls GetLastError of the receiver.
 func ArrowDeviceArrayStreamGetLastErrorStub() abi.ArrowDeviceArrayStreamGetLastErrorFunc {
 	return abi.ArrowDeviceArrayStreamGetLastErrorFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_get_last_error))
 }
@@ -262,7 +262,7 @@ func fletching_go_v0_1_0_ArrowDeviceArrayStream_get_last_error(self C.uintptr_t)
 }
 
 // ArrowDeviceArrayStreamReleaseStub returns the C function for ArrowDeviceArrayStream.Release,
-// which calls Release of the value.
+// which calls Release of the receiver.
 func ArrowDeviceArrayStreamReleaseStub() abi.ArrowDeviceArrayStreamReleaseFunc {
 	return abi.ArrowDeviceArrayStreamReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_release))
 }
@@ -275,8 +275,8 @@ func fletching_go_v0_1_0_ArrowDeviceArrayStream_release(self C.uintptr_t) {
 	find[ArrowDeviceArrayStreamCallbacks](handle).Release(at[abi.ArrowDeviceArrayStream](uintptr(self)))
 }
 
-// ArrowAsyncTaskCallbacks is what the stubs of abi.ArrowAsyncTask call: the value of the handle in
-// PrivateData.
+// ArrowAsyncTaskCallbacks receives the calls of the stubs of abi.ArrowAsyncTask. The handle in
+// PrivateData refers to it.
 type ArrowAsyncTaskCallbacks interface {
 	// Writes the batch to out and frees the task. The consumer owns the batch. If out is NULL, the
 	// batch is dropped.
@@ -288,7 +288,7 @@ type ArrowAsyncTaskCallbacks interface {
 }
 
 // ArrowAsyncTaskExtractDataStub returns the C function for ArrowAsyncTask.ExtractData, which calls
-// ExtractData of the value.
+// ExtractData of the receiver.
 func ArrowAsyncTaskExtractDataStub() abi.ArrowAsyncTaskExtractDataFunc {
 	return abi.ArrowAsyncTaskExtractDataFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncTask_extract_data))
 }
@@ -300,8 +300,8 @@ func fletching_go_v0_1_0_ArrowAsyncTask_extract_data(self C.uintptr_t, out C.uin
 	return C.int(find[ArrowAsyncTaskCallbacks](handle).ExtractData(at[abi.ArrowAsyncTask](uintptr(self)), at[abi.ArrowDeviceArray](uintptr(out))))
 }
 
-// ArrowAsyncProducerCallbacks is what the stubs of abi.ArrowAsyncProducer call: the value of the
-// handle in PrivateData.
+// ArrowAsyncProducerCallbacks receives the calls of the stubs of abi.ArrowAsyncProducer. The handle
+// in PrivateData refers to it.
 type ArrowAsyncProducerCallbacks interface {
 	// Allows n more calls of on_next_task. An n of 0 or less is an error that the producer reports
 	// through on_error. Does nothing after cancel.
@@ -320,7 +320,7 @@ type ArrowAsyncProducerCallbacks interface {
 }
 
 // ArrowAsyncProducerRequestStub returns the C function for ArrowAsyncProducer.Request, which calls
-// Request of the value.
+// Request of the receiver.
 func ArrowAsyncProducerRequestStub() abi.ArrowAsyncProducerRequestFunc {
 	return abi.ArrowAsyncProducerRequestFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncProducer_request))
 }
@@ -333,7 +333,7 @@ func fletching_go_v0_1_0_ArrowAsyncProducer_request(self C.uintptr_t, n C.int64_
 }
 
 // ArrowAsyncProducerCancelStub returns the C function for ArrowAsyncProducer.Cancel, which calls
-// Cancel of the value.
+// Cancel of the receiver.
 func ArrowAsyncProducerCancelStub() abi.ArrowAsyncProducerCancelFunc {
 	return abi.ArrowAsyncProducerCancelFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncProducer_cancel))
 }
@@ -345,8 +345,8 @@ func fletching_go_v0_1_0_ArrowAsyncProducer_cancel(self C.uintptr_t) {
 	find[ArrowAsyncProducerCallbacks](handle).Cancel(at[abi.ArrowAsyncProducer](uintptr(self)))
 }
 
-// ArrowAsyncDeviceStreamHandlerCallbacks is what the stubs of abi.ArrowAsyncDeviceStreamHandler
-// call: the value of the handle in PrivateData.
+// ArrowAsyncDeviceStreamHandlerCallbacks receives the calls of the stubs of
+// abi.ArrowAsyncDeviceStreamHandler. The handle in PrivateData refers to it.
 type ArrowAsyncDeviceStreamHandlerCallbacks interface {
 	// Receives the stream schema. The handler moves it out or releases it.
 	//
@@ -382,7 +382,7 @@ type ArrowAsyncDeviceStreamHandlerCallbacks interface {
 }
 
 // ArrowAsyncDeviceStreamHandlerOnSchemaStub returns the C function for
-// ArrowAsyncDeviceStreamHandler.OnSchema, which calls OnSchema of the value.
+// ArrowAsyncDeviceStreamHandler.OnSchema, which calls OnSchema of the receiver.
 func ArrowAsyncDeviceStreamHandlerOnSchemaStub() abi.ArrowAsyncDeviceStreamHandlerOnSchemaFunc {
 	return abi.ArrowAsyncDeviceStreamHandlerOnSchemaFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_schema))
 }
@@ -395,7 +395,7 @@ func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_schema(self C.uintptr_
 }
 
 // ArrowAsyncDeviceStreamHandlerOnNextTaskStub returns the C function for
-// ArrowAsyncDeviceStreamHandler.OnNextTask, which calls OnNextTask of the value.
+// ArrowAsyncDeviceStreamHandler.OnNextTask, which calls OnNextTask of the receiver.
 func ArrowAsyncDeviceStreamHandlerOnNextTaskStub() abi.ArrowAsyncDeviceStreamHandlerOnNextTaskFunc {
 	return abi.ArrowAsyncDeviceStreamHandlerOnNextTaskFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_next_task))
 }
@@ -408,7 +408,7 @@ func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_next_task(self C.uintp
 }
 
 // ArrowAsyncDeviceStreamHandlerOnErrorStub returns the C function for
-// ArrowAsyncDeviceStreamHandler.OnError, which calls OnError of the value.
+// ArrowAsyncDeviceStreamHandler.OnError, which calls OnError of the receiver.
 func ArrowAsyncDeviceStreamHandlerOnErrorStub() abi.ArrowAsyncDeviceStreamHandlerOnErrorFunc {
 	return abi.ArrowAsyncDeviceStreamHandlerOnErrorFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_error))
 }
@@ -421,7 +421,7 @@ func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_error(self C.uintptr_t
 }
 
 // ArrowAsyncDeviceStreamHandlerReleaseStub returns the C function for
-// ArrowAsyncDeviceStreamHandler.Release, which calls Release of the value.
+// ArrowAsyncDeviceStreamHandler.Release, which calls Release of the receiver.
 func ArrowAsyncDeviceStreamHandlerReleaseStub() abi.ArrowAsyncDeviceStreamHandlerReleaseFunc {
 	return abi.ArrowAsyncDeviceStreamHandlerReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_release))
 }
@@ -433,8 +433,8 @@ func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_release(self C.uintptr_t)
 	find[ArrowAsyncDeviceStreamHandlerCallbacks](handle).Release(at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)))
 }
 
-// DLManagedTensorCallbacks is what the stubs of abi.DLManagedTensor call: the value of the handle
-// in ManagerCtx.
+// DLManagedTensorCallbacks receives the calls of the stubs of abi.DLManagedTensor. The handle in
+// ManagerCtx refers to it.
 type DLManagedTensorCallbacks interface {
 	// Frees the tensor, including this struct.
 	//
@@ -444,7 +444,7 @@ type DLManagedTensorCallbacks interface {
 }
 
 // DLManagedTensorDeleterStub returns the C function for DLManagedTensor.Deleter, which calls
-// Deleter of the value.
+// Deleter of the receiver.
 func DLManagedTensorDeleterStub() abi.DLManagedTensorDeleterFunc {
 	return abi.DLManagedTensorDeleterFunc(uintptr(C.fletching_go_v0_1_0_DLManagedTensor_deleter))
 }
@@ -456,8 +456,8 @@ func fletching_go_v0_1_0_DLManagedTensor_deleter(self C.uintptr_t) {
 	find[DLManagedTensorCallbacks](handle).Deleter(at[abi.DLManagedTensor](uintptr(self)))
 }
 
-// DLManagedTensorVersionedCallbacks is what the stubs of abi.DLManagedTensorVersioned call: the
-// value of the handle in ManagerCtx.
+// DLManagedTensorVersionedCallbacks receives the calls of the stubs of
+// abi.DLManagedTensorVersioned. The handle in ManagerCtx refers to it.
 type DLManagedTensorVersionedCallbacks interface {
 	// Frees the tensor, including this struct.
 	//
@@ -467,7 +467,7 @@ type DLManagedTensorVersionedCallbacks interface {
 }
 
 // DLManagedTensorVersionedDeleterStub returns the C function for DLManagedTensorVersioned.Deleter,
-// which calls Deleter of the value.
+// which calls Deleter of the receiver.
 func DLManagedTensorVersionedDeleterStub() abi.DLManagedTensorVersionedDeleterFunc {
 	return abi.DLManagedTensorVersionedDeleterFunc(uintptr(C.fletching_go_v0_1_0_DLManagedTensorVersioned_deleter))
 }
@@ -479,8 +479,8 @@ func fletching_go_v0_1_0_DLManagedTensorVersioned_deleter(self C.uintptr_t) {
 	find[DLManagedTensorVersionedCallbacks](handle).Deleter(at[abi.DLManagedTensorVersioned](uintptr(self)))
 }
 
-// DLPackExchangeAPICallbacks is what the stubs of abi.DLPackExchangeAPI call: the value that
-// [SetDLPackExchangeAPI] was called with.
+// DLPackExchangeAPICallbacks receives the calls of the stubs of abi.DLPackExchangeAPI.
+// [SetDLPackExchangeAPI] sets it.
 type DLPackExchangeAPICallbacks interface {
 	// Allocates a tensor with the type, shape and device of the prototype.
 	//
@@ -522,12 +522,12 @@ type DLPackExchangeAPICallbacks interface {
 
 var staticDLPackExchangeAPI static[DLPackExchangeAPICallbacks]
 
-// SetDLPackExchangeAPI sets what the stubs of abi.DLPackExchangeAPI call, for the whole process: its
-// functions get nothing by which one table could be told from another. nil removes it.
+// SetDLPackExchangeAPI sets the receiver of the stubs of abi.DLPackExchangeAPI for the whole process,
+// because its functions have no argument that identifies a table. nil removes it.
 func SetDLPackExchangeAPI(value DLPackExchangeAPICallbacks) { staticDLPackExchangeAPI.set(value) }
 
 // DLPackExchangeAPIManagedTensorAllocatorStub returns the C function for
-// DLPackExchangeAPI.ManagedTensorAllocator, which calls ManagedTensorAllocator of the value.
+// DLPackExchangeAPI.ManagedTensorAllocator, which calls ManagedTensorAllocator of the receiver.
 func DLPackExchangeAPIManagedTensorAllocatorStub() abi.DLPackExchangeAPIManagedTensorAllocatorFunc {
 	return abi.DLPackExchangeAPIManagedTensorAllocatorFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_allocator))
 }
@@ -540,7 +540,7 @@ func fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_allocator(prototype C.
 
 // DLPackExchangeAPIManagedTensorFromPyObjectNoSyncStub returns the C function for
 // DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync, which calls ManagedTensorFromPyObjectNoSync of
-// the value.
+// the receiver.
 func DLPackExchangeAPIManagedTensorFromPyObjectNoSyncStub() abi.DLPackExchangeAPIManagedTensorFromPyObjectNoSyncFunc {
 	return abi.DLPackExchangeAPIManagedTensorFromPyObjectNoSyncFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync))
 }
@@ -553,7 +553,7 @@ func fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync
 
 // DLPackExchangeAPIManagedTensorToPyObjectNoSyncStub returns the C function for
 // DLPackExchangeAPI.ManagedTensorToPyObjectNoSync, which calls ManagedTensorToPyObjectNoSync of the
-// value.
+// receiver.
 func DLPackExchangeAPIManagedTensorToPyObjectNoSyncStub() abi.DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc {
 	return abi.DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync))
 }
@@ -566,7 +566,7 @@ func fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(t
 
 // DLPackExchangeAPIDltensorFromPyObjectNoSyncStub returns the C function for
 // DLPackExchangeAPI.DltensorFromPyObjectNoSync, which calls DltensorFromPyObjectNoSync of the
-// value.
+// receiver.
 func DLPackExchangeAPIDltensorFromPyObjectNoSyncStub() abi.DLPackExchangeAPIDltensorFromPyObjectNoSyncFunc {
 	return abi.DLPackExchangeAPIDltensorFromPyObjectNoSyncFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_dltensor_from_py_object_no_sync))
 }
@@ -578,7 +578,7 @@ func fletching_go_v0_1_0_DLPackExchangeAPI_dltensor_from_py_object_no_sync(pyObj
 }
 
 // DLPackExchangeAPICurrentWorkStreamStub returns the C function for
-// DLPackExchangeAPI.CurrentWorkStream, which calls CurrentWorkStream of the value.
+// DLPackExchangeAPI.CurrentWorkStream, which calls CurrentWorkStream of the receiver.
 func DLPackExchangeAPICurrentWorkStreamStub() abi.DLPackExchangeAPICurrentWorkStreamFunc {
 	return abi.DLPackExchangeAPICurrentWorkStreamFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_current_work_stream))
 }

@@ -123,7 +123,7 @@ var Structs = []Struct{
 	}},
 }
 
-// Integers lists every constant with an integer value that is a macro in C.
+// Integers lists every integer constant that is a macro in C.
 var Integers = []Integer{
 	{"ARROW_FLAG_DICTIONARY_ORDERED", abi.FlagDictionaryOrdered},
 	{"ARROW_FLAG_NULLABLE", abi.FlagNullable},
@@ -149,7 +149,7 @@ var Integers = []Integer{
 	{"ARROW_DEVICE_HEXAGON", int64(abi.DeviceHexagon)},
 }
 
-// Enums lists the enumerators of every enum of C.
+// Enums lists the enumerators of every C enum.
 var Enums = map[string][]Integer{
 	"DLDeviceType": {
 		{"kDLCPU", int64(abi.DeviceCPU)},
@@ -191,7 +191,7 @@ var Enums = map[string][]Integer{
 	},
 }
 
-// Texts lists every constant with a text as its value.
+// Texts lists every string constant.
 var Texts = []Text{
 	{"ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT", abi.StatisticsKeyAverageByteWidthExact},
 	{"ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE", abi.StatisticsKeyAverageByteWidthApproximate},

@@ -3,17 +3,18 @@
 """The structs of the Arrow C data, stream, device data, device stream and async device stream
 interfaces and of DLPack, for ctypes.
 
-They have the fields, the names and the layout of the C declarations. They own nothing: no struct is
-released when its object is destroyed. A fresh struct is all zero, which is what a consumer passes
-to be filled, and what a released struct looks like.
+The structs have the fields, names and layout of the C declarations. They do not own memory: the
+destruction of a Python object does not release its struct. A new struct is zeroed, like a released
+struct. A consumer passes it to a producer, which fills it.
 
-- `is_released`, `move` and `release` work as the texts describe them.
-- Text and plain memory are addresses, `int` or None for NULL; `text` reads a text, `values` a list.
+- `is_released`, `move` and `release` follow the published texts.
+- Text and plain memory are addresses: `int`, or None for NULL. `text` reads a text, and `values`
+  reads a list.
 - A callback is an object of its type: `ArrowSchemaRelease(function)`, or `ArrowSchemaRelease()` for
-  NULL. No exception leaves it, and it lives as long as the process (see `Callback`).
+  NULL. It propagates no exceptions and lives as long as the process (see `Callback`).
 - `implement` fills all callbacks of a struct with the methods of an object.
-- The GIL is released around calls, except of the callbacks that need it, and a callback may arrive
-  on any thread. After the end of the interpreter no callback may be called.
+- Calls release the GIL, except calls of callbacks that need it. A callback may arrive on any
+  thread. After the end of the interpreter, no callback may be called.
 """
 
 from __future__ import annotations
@@ -205,11 +206,11 @@ class DeviceType(int):
     """
 
     def __new__(cls, value: int) -> Self:
-        """A ValueError when the number does not fit into the field, which is an int32."""
+        """Raises ValueError if the number does not fit into the field, which is an int32."""
         return super().__new__(cls, fitting("DeviceType", ctypes.c_int32, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(9999)" for a number that is not known, and "unreleased(name, number)"
+        """Returns the name: "unknown(9999)" for an unknown number, and "unreleased(name, number)"
         for a number that DLPack has not released."""
         device = find_device(self)
         return device.name if device else _other_name(_UNRELEASED_DEVICES, self)
@@ -251,7 +252,7 @@ ARROW_DEVICE_HEXAGON: Final = DeviceType.HEXAGON
 
 
 class EventPointer(enum.StrEnum):
-    """How ArrowDeviceArray.sync_event points to the event of a device type."""
+    """The form of ArrowDeviceArray.sync_event for a device type."""
 
     NONE = "none"
     """sync_event is always NULL."""
@@ -260,22 +261,22 @@ class EventPointer(enum.StrEnum):
     OBJECT = "object"
     """sync_event is the address of the event object itself."""
     PRODUCER_DEFINED = "producer_defined"
-    """The producer documents it."""
+    """The producer documents the form."""
 
 
 class DeviceInfo(NamedTuple):
-    """What is known about one device type."""
+    """The properties of a device type."""
 
     type: DeviceType
     name: str
-    """How it prints, such as "cuda_host"."""
+    """The printed name, such as "cuda_host"."""
     arrow_macro: str | None
-    """Such as "ARROW_DEVICE_CUDA_HOST"; None when only DLPack has the device."""
+    """Such as "ARROW_DEVICE_CUDA_HOST"; None if only DLPack has the device."""
     dlpack_name: str
     """Such as "kDLCUDAHost"."""
     event_pointer: EventPointer
     event_type: str | None
-    """Such as "cudaEvent_t*", as the published table has it; None when there is none."""
+    """Such as "cudaEvent_t*", from the published table; None if there is none."""
 
 
 DEVICES: Final = (
@@ -412,7 +413,7 @@ DEVICES: Final = (
 
 
 def find_device(device_type: int) -> DeviceInfo | None:
-    """The entry of a device type, or None when its number is not known."""
+    """Returns the properties of a device type, or None for an unknown number."""
     return next((device for device in DEVICES if device.type == device_type), None)
 
 
@@ -464,12 +465,12 @@ class DataTypeCode(int):
     """4-bit floating point, 2 exponent bits and 1 mantissa bit, finite."""
 
     def __new__(cls, value: int) -> Self:
-        """A ValueError when the number does not fit into the field, which is a uint8."""
+        """Raises ValueError if the number does not fit into the field, which is a uint8."""
         return super().__new__(cls, fitting("DataTypeCode", ctypes.c_uint8, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(99)" for a number that is not known, and "unreleased(name, number)"
-        for a number that DLPack has not released."""
+        """Returns the name: "unknown(99)" for an unknown number, and "unreleased(name, number)" for
+        a number that DLPack has not released."""
         code = find_data_type_code(self)
         return code.name if code else _other_name(_UNRELEASED_CODES, self)
 
@@ -497,11 +498,11 @@ DataTypeCode.FLOAT4_E2M1FN = DataTypeCode(17)
 
 
 class DataTypeCodeInfo(NamedTuple):
-    """What is known about one data-type code."""
+    """The properties of a data-type code."""
 
     code: DataTypeCode
     name: str
-    """How it prints, such as "bfloat"."""
+    """The printed name, such as "bfloat"."""
     dlpack_name: str
     """Such as "kDLBfloat"."""
 
@@ -532,12 +533,12 @@ DATA_TYPE_CODES: Final = (
 
 
 def find_data_type_code(code: int) -> DataTypeCodeInfo | None:
-    """The entry of a data-type code, or None when its number is not known."""
+    """Returns the properties of a data-type code, or None for an unknown number."""
     return next((entry for entry in DATA_TYPE_CODES if entry.code == code), None)
 
 
 # --- Structs -------------------------------------------------------------------------------------
-# First the classes with their docs, then the callback types, which point to the classes, then the
+# First the classes with their docs, then the callback types, which refer to the classes, then the
 # fields, which need both.
 
 
@@ -1659,9 +1660,9 @@ OpenField(DLDataType, "code", ctypes.c_uint8)
 
 _PerTarget: TypeAlias = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
-# Size and alignment of each struct, then offset and size of each field: for interpreters with
-# 64-bit pointers, with 32-bit pointers and int64 members aligned to 8, and with 32-bit pointers and
-# int64 members aligned to 4.
+# Size and alignment of each struct, then offset and size of each field. The columns are for
+# interpreters with 64-bit pointers, with 32-bit pointers and int64 members aligned to 8, and with
+# 32-bit pointers and int64 members aligned to 4.
 _LAYOUTS: Final[dict[type[ctypes.Structure], tuple[_PerTarget, dict[str, _PerTarget]]]] = {
     ArrowSchema: (
         ((72, 8), (48, 8), (44, 4)),
@@ -1829,7 +1830,7 @@ class _Int64Probe(ctypes.Structure):
 
 
 def _target() -> int:
-    """The column of _LAYOUTS for the interpreter that runs this."""
+    """Returns the column of _LAYOUTS for the current interpreter."""
     if ctypes.sizeof(ctypes.c_void_p) == 8:
         return 0
     return 1 if _Int64Probe.value.offset == 8 else 2

@@ -99,7 +99,7 @@ def _constants(spec: Spec, folder: str) -> list[Output]:
     arrow = "The macros of the Arrow C interfaces: schema flags, statistics keys and device types."
     classes = (
         ("ArrowConstants", "abi.h", arrow, spec.arrow_devices),
-        ("DlpackConstants", "dlpack.h", "The macros of DLPack: versions and flags.", ()),
+        ("DlpackConstants", "dlpack.h", "The DLPack macros: versions and flags.", ()),
     )
     return [
         Output(

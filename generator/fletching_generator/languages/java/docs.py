@@ -15,21 +15,21 @@ _NULL = {"jna": "null", "ffm": "{@code MemorySegment.NULL}"}
 
 # By argument name, which has the same meaning in every callback; for structs see `_argument`.
 _ARGUMENTS = {
-    "n": "how many more batches are requested",
+    "n": "the number of additional batches",
     "stream_schema": "the schema of the batches, which the callback may move out",
     "task": "the task of the next batch",
     "metadata": "the pairs, encoded as in {@code ArrowSchema.metadata}",
     "code": "the errno value",
-    "message": "the text that describes the error",
+    "message": "the description of the error",
     "prototype": "the tensor with the type, shape and device of the new one",
     "error_ctx": "the first argument of {@code setError}",
     "set_error": "the function that reports an error: its context, kind and text",
     "py_object": "the Python object",
     "tensor": "the tensor",
-    "out_py_object": "where the callback writes the address of the Python object",
+    "out_py_object": "the memory for the address of the Python object",
     "device_type": "the type of the device",
     "device_id": "the number of the device",
-    "out_current_stream": "where the callback writes the handle of the stream",
+    "out_current_stream": "the memory for the stream handle",
 }
 
 
@@ -39,7 +39,7 @@ def getter_doc(field: Field, flavor: str) -> str:
     if array:
         tags.append(_param("index", f"the index of the element, from 0 to {array.count - 1}"))
     if isinstance(field.type, StructType):
-        result = "the address of the field" if flavor == "jna" else "the part of the struct"
+        result = "the address of the field" if flavor == "jna" else "the segment of the field"
     else:
         result = _got(array.of if array else field.type, field, flavor)
     return javadoc([field.doc, field_facts(field)], 2, [*tags, f"@return {result}"])
@@ -85,13 +85,13 @@ def setter_doc(field: Field, flavor: str) -> str:
         value = f"the number{_width(type_, '')}"
     tags.append(_param("value", value))
     if bits and java:
-        tags.append("@throws IllegalArgumentException when the field cannot hold the value")
-    return javadoc(f"Writes what {{@link #get{pascal(field.name)}}} reads.", 2, tags)
+        tags.append("@throws IllegalArgumentException if the value does not fit into the field")
+    return javadoc(f"Writes the value that {{@link #get{pascal(field.name)}}} reads.", 2, tags)
 
 
 def text_doc(field: Field, flavor: str) -> str:
-    text = f"The text that {{@link #get{pascal(field.name)}}} points to."
-    text += " Invalid UTF-8 is replaced."
+    text = f"Returns the text that {{@link #get{pascal(field.name)}}} points to."
+    text += " Replaces invalid UTF-8."
     return javadoc(text, 2, [_param("struct", _STRUCT[flavor]), "@return the text, null for NULL"])
 
 
@@ -107,16 +107,16 @@ def entry_doc(entry: Counted, flavor: str) -> str:
         f"@return {result}",
         "@throws IndexOutOfBoundsException for another index",
     ]
-    return javadoc(f"One entry of {{@link #get{pascal(entry.field.name)}}}.", 2, tags)
+    return javadoc(f"Returns an entry of {{@link #get{pascal(entry.field.name)}}}.", 2, tags)
 
 
 def sized_entry_doc(entry: Counted) -> str:
-    text = f"One entry of {{@link #get{pascal(entry.field.name)}}} with a size."
+    text = f"Returns an entry of {{@link #get{pascal(entry.field.name)}}} with a size."
     index = f"the index of the entry, from 0 to {{@code {entry.count.name}}} - 1"
     tags = [
         _param("struct", _STRUCT["ffm"]),
         _param("index", index),
-        _param("size", "the number of bytes; with 0 the address may be any"),
+        _param("size", "the size in bytes; 0 allows any address"),
         "@return the memory that the entry points to",
         "@throws IndexOutOfBoundsException for another index",
     ]
@@ -140,17 +140,17 @@ def _param(name: str, text: str) -> str:
 
 def _argument(argument: Argument, nullable: tuple[str, ...], flavor: str) -> str:
     if argument.name == "self":
-        text = "the struct whose callback it is"
+        text = "the struct that contains the callback"
     elif argument.name == "out":
         assert isinstance(argument.type, Pointer)
         to = argument.type.to
-        text = "where the callback writes the address of the tensor"
+        text = "the memory for the address of the tensor"
         if isinstance(to, StructType):
             text = f"the memory of the {{@code {to.name}}}, which the callback fills"
     else:
         text = _ARGUMENTS[argument.name]
     if argument.name in nullable:
-        text += f"; {_NULL[flavor]} for NULL, which is allowed"
+        text += f"; may be {_NULL[flavor]}"
     return _param(camel(argument.name), text)
 
 
@@ -171,16 +171,16 @@ def called_doc(field: Field, flavor: str) -> str:
     return javadoc(f"Called as {{@link {pascal(field.name)}}}.", 4, _called(field, flavor))
 
 
-def what_c_calls_doc(field: Field, flavor: str) -> str:
-    size = " Pointers have no size: use {@code at} of their struct." if flavor == "ffm" else ""
-    return javadoc(f"What C calls.{size}", 4, _called(field, flavor))
+def from_c_doc(field: Field, flavor: str) -> str:
+    size = " Pointers have no size; use {@code at} of their struct." if flavor == "ffm" else ""
+    return javadoc(f"Receives the calls from C.{size}", 4, _called(field, flavor))
 
 
 def stub_doc() -> str:
     text = (
-        "Makes a function for C that calls {@code callback}. It is never freed: make one, and find"
-        " the object of a struct by its private_data. What the callback throws is logged, and C"
-        " gets the value with which the callback fails."
+        "Creates a C function that calls {@code callback}. It is never freed, so create one and"
+        " find the object of a struct by its private_data. An exception of the callback is logged,"
+        " and C receives the callback's failure value."
     )
     tags = [_param("callback", "the callback"), "@return the address of the function"]
     return javadoc(text, 4, tags)
@@ -188,7 +188,7 @@ def stub_doc() -> str:
 
 def invoke_doc(field: Field, flavor: str) -> str:
     tags = [_param("function", "the address of the function"), *_called(field, flavor)]
-    tags.append("@throws IllegalStateException when the function is NULL")
+    tags.append("@throws IllegalStateException if the function is NULL")
     return javadoc("Calls the C function at {@code function}.", 4, tags)
 
 
@@ -196,9 +196,9 @@ def invoke_text_doc(field: Field, flavor: str) -> str:
     tags = [_param("function", "the address of the function"), *_called(field, flavor)[:-1]]
     tags += [
         "@return the text, null for NULL",
-        "@throws IllegalStateException when the function is NULL",
+        "@throws IllegalStateException if the function is NULL",
     ]
-    return javadoc("Calls it for the text that it returns. Invalid UTF-8 is replaced.", 4, tags)
+    return javadoc("Calls the function and returns its text. Replaces invalid UTF-8.", 4, tags)
 
 
 FILTERS: Filters = {
@@ -214,5 +214,5 @@ FILTERS: Filters = {
     "stub_doc": lambda _: stub_doc(),
     "struct_tag": struct_tag,
     "text_doc": text_doc,
-    "what_c_calls_doc": what_c_calls_doc,
+    "from_c_doc": from_c_doc,
 }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Arrow C data, stream, device data, device stream and async device stream interfaces, for C99
-// and later and for C++11 and later. The canonical guards are those of the published texts: when
-// another header has declared an interface first, its declarations stay, the macros that it lacks
-// are added, and the assertions at the end of this file check it.
+// and later and for C++11 and later. The guards are the published ones. If another header has
+// already declared an interface, this header keeps those declarations and adds missing macros. The
+// assertions at the end of this file check the declarations.
 
 #ifndef FLETCHING_ABI_H
 #define FLETCHING_ABI_H
@@ -265,7 +265,7 @@ struct ArrowAsyncDeviceStreamHandler {
 
 #endif  // ARROW_C_ASYNC_STREAM_INTERFACE
 
-// Macros that another copy of an interface, having taken the guard, may lack.
+// Macros that an earlier copy of an interface may not define.
 
 #ifndef ARROW_FLAG_DICTIONARY_ORDERED
 #define ARROW_FLAG_DICTIONARY_ORDERED 1
@@ -361,9 +361,9 @@ struct ArrowAsyncDeviceStreamHandler {
 #define ARROW_DEVICE_HEXAGON 16
 #endif
 
-// Assertions: whichever copy was declared first, this is what it has to be. The three numbers are
-// for targets with 64-bit pointers, with 32-bit pointers and int64_t members aligned to 8, and with
-// 32-bit pointers and int64_t members aligned to 4.
+// Assertions for the declarations, whichever header made them. The three numbers are for targets
+// with 64-bit pointers, with 32-bit pointers and int64_t members aligned to 8, and with 32-bit
+// pointers and int64_t members aligned to 4.
 
 #if defined(__cplusplus)
 #define FLETCHING_ASSERT(name, condition, text) static_assert(condition, text)

@@ -5,7 +5,7 @@
 
 use fletching_abi::ArrowDeviceType;
 
-/// Whose events a device type has.
+/// The runtime of a device type's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(i32)] // numbered as in the core
@@ -25,7 +25,8 @@ pub enum Runtime {
 }
 
 impl Runtime {
-    /// The runtime of a device type; `None` for one without events, or that is not known.
+    /// Returns the runtime of a device type, or `None` for a type without events or an unknown
+    /// type.
     #[must_use]
     pub fn of(device_type: ArrowDeviceType) -> Option<Self> {
         Some(match device_type {

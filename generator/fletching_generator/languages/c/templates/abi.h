@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Arrow C data, stream, device data, device stream and async device stream interfaces, for C99
-// and later and for C++11 and later. The canonical guards are those of the published texts: when
-// another header has declared an interface first, its declarations stay, the macros that it lacks
-// are added, and the assertions at the end of this file check it.
+// and later and for C++11 and later. The guards are the published ones. If another header has
+// already declared an interface, this header keeps those declarations and adds missing macros. The
+// assertions at the end of this file check the declarations.
 
 #ifndef FLETCHING_ABI_H
 #define FLETCHING_ABI_H
@@ -46,7 +46,7 @@ struct /*{ struct.name }*/ {
 #endif  // /*{ interface.guard }*/
 
 /*% endfor %*/
-// Macros that another copy of an interface, having taken the guard, may lack.
+// Macros that an earlier copy of an interface may not define.
 
 /*% for interface in interfaces %*/
 /*% for constant in constants[interface.id] %*/

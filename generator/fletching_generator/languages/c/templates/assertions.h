@@ -1,6 +1,6 @@
-// Assertions: whichever copy was declared first, this is what it has to be. The three numbers are
-// for targets with 64-bit pointers, with 32-bit pointers and int64_t members aligned to 8, and with
-// 32-bit pointers and int64_t members aligned to 4.
+// Assertions for the declarations, whichever header made them. The three numbers are for targets
+// with 64-bit pointers, with 32-bit pointers and int64_t members aligned to 8, and with 32-bit
+// pointers and int64_t members aligned to 4.
 
 #if defined(__cplusplus)
 #define FLETCHING_ASSERT(name, condition, text) static_assert(condition, text)

@@ -23,7 +23,7 @@ import (
 /*% for callback in struct.callbacks %*/
 
 /*% set object = "self" if callback.takes_self else "table" %*/
-/*{ ("Call" ~ callback.name ~ " calls [abi." ~ callback.struct.name ~ "." ~ callback.method ~ "], whose documentation says when and where it may be called. called is false where it is NULL.") | wrap(100, "// ") }*/
+/*{ ("Call" ~ callback.name ~ " calls [abi." ~ callback.struct.name ~ "." ~ callback.method ~ "]; see its documentation for the allowed times and threads. called is false if the callback is NULL.") | wrap(100, "// ") }*/
 func Call/*{ callback.name }*/(/*{ callback | call_parameters }*/) (/*% if not callback.is_void %*/result /*{ callback.type.returns | argument_type }*/, /*% endif %*/called bool) {
 	if /*{ object }*/./*{ callback.method }*/ == 0 {
 		return /*{ "" if callback.is_void else "0, " }*/false
@@ -43,10 +43,10 @@ func Call/*{ callback.name }*/(/*{ callback | call_parameters }*/) (/*% if not c
 /*% set path = release.path | go_path %*/
 
 /*% if release.movable %*/
-/*{ ("Release" ~ name ~ " releases the struct once. It does nothing for nil and for a released struct. Self is marked as released first, and the callback gets a moved struct on the stack of C: so it is called once even if it does not mark what it has released, and it may free the memory of self.") | wrap(100, "// ") }*/
+/*{ ("Release" ~ name ~ " releases the struct once. It does nothing for nil and for a released struct. It marks self as released before it calls the callback with a moved struct on the C stack. The callback is therefore called once even if it does not set release to NULL, and it may free the memory of self.") | wrap(100, "// ") }*/
 func Release/*{ name }*/(self *abi./*{ name }*/) {
 /*% if not release.embedded %*/
-	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile where it is negative
+	const _ = C.kFletchingGoMovedSize - unsafe.Sizeof(*self) // does not compile if negative
 /*% endif %*/
 	if self == nil || self./*{ path }*/ == 0 {
 		return
@@ -58,7 +58,7 @@ func Release/*{ name }*/(self *abi./*{ name }*/) {
 /*% endif %*/
 }
 /*% else %*/
-/*{ ("Release" ~ name ~ " calls " ~ path ~ ", which may free the struct itself. It does nothing for nil and where there is no such callback.") | wrap(100, "// ") }*/
+/*{ ("Release" ~ name ~ " calls " ~ path ~ ", which may free the struct itself. It does nothing for nil and for a NULL callback.") | wrap(100, "// ") }*/
 func Release/*{ name }*/(self *abi./*{ name }*/) {
 	if self != nil {
 		Call/*{ name }*//*{ path }*/(self)

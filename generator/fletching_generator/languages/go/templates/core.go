@@ -12,8 +12,8 @@ import "C"
 
 import "/*{ spec.project.names.go_module }*//abi"
 
-// Every C function of the package has the version in its name, so that a program can have two versions.
-// These are called by C.
+// Every C function of the package has the version in its name, so that a program can link two
+// versions. C calls these functions.
 
 //export /*{ prefix }*/DropValue
 func /*{ prefix }*/DropValue(handle C.uintptr_t) *C.struct_FletchingShare {
@@ -26,7 +26,7 @@ func /*{ prefix }*/StartRelease(release *C.struct_FletchingRelease) C.int {
 	return 0
 }
 
-// runtimeOf returns the runtime of a device type's events, as the core numbers it.
+// runtimeOf returns the core's number of the runtime for a device type's events.
 func runtimeOf(deviceType abi.DeviceType) C.int32_t {
 	switch deviceType {
 /*% for runtime in spec.runtimes if devices[runtime.name] %*/

@@ -13,7 +13,7 @@ import (
 /*{ (type ~ " is the type of DLDataType.Code, " ~ codes.type.name ~ " in C. " ~ codes.doc) | wrap(100, "// ") }*/
 type /*{ type }*/ /*{ codes.type.scalar | type_name }*/
 
-// The data-type codes that are known today.
+// The known data-type codes.
 const (
 /*% for code in codes.enumerators %*/
 /*% if not loop.first %*/
@@ -24,15 +24,15 @@ const (
 /*% endfor %*/
 )
 
-// DataTypeCodeInfo is what is known of a data-type code.
+// DataTypeCodeInfo contains the properties of a data-type code.
 type DataTypeCodeInfo struct {
 	// Code is the number.
 	Code /*{ type }*/
 
-	// Name is how the code prints: "bfloat".
+	// Name is the printed name: "bfloat".
 	Name string
 
-	// DLPackName is its name in DLPack: "kDLBfloat".
+	// DLPackName is the name in DLPack: "kDLBfloat".
 	DLPackName string
 }
 
@@ -43,7 +43,7 @@ var dataTypeCodes = [...]DataTypeCodeInfo{
 /*% endfor %*/
 }
 
-// DataTypeCodes gives every data-type code that is known today, by number.
+// DataTypeCodes gives every known data-type code, by number.
 func DataTypeCodes() iter.Seq[DataTypeCodeInfo] {
 	return func(yield func(DataTypeCodeInfo) bool) {
 		for _, code := range dataTypeCodes {
@@ -54,7 +54,7 @@ func DataTypeCodes() iter.Seq[DataTypeCodeInfo] {
 	}
 }
 
-// Info returns what is known of the code, and false where its number is not known.
+// Info returns the properties of the code, and false for an unknown number.
 func (c /*{ type }*/) Info() (DataTypeCodeInfo, bool) {
 	for _, code := range dataTypeCodes {
 		if code.Code == c {
@@ -64,8 +64,8 @@ func (c /*{ type }*/) Info() (DataTypeCodeInfo, bool) {
 	return DataTypeCodeInfo{}, false
 }
 
-// String returns the name of the code, "unknown(99)" where its number is not known, and
-// "unreleased(name, number)" where DLPack has not released it.
+// String returns the name of the code: "unknown(99)" for an unknown number, and
+// "unreleased(name, number)" for a number that DLPack has not released.
 func (c /*{ type }*/) String() string {
 	if code, known := c.Info(); known {
 		return code.Name

@@ -12,7 +12,7 @@ import (
 /*{ (type ~ " is " ~ device_typedef.type.name ~ " in C. " ~ device_typedef.doc) | wrap(100, "// ") }*/
 type /*{ type }*/ /*{ device_typedef.type.scalar | type_name }*/
 
-// The device types that are known today.
+// The known device types.
 const (
 /*% for device in spec.devices %*/
 /*% if not loop.first %*/
@@ -23,43 +23,43 @@ const (
 /*% endfor %*/
 )
 
-// EventPointer says how ArrowDeviceArray.SyncEvent points to the event.
+// EventPointer describes how ArrowDeviceArray.SyncEvent points to the event.
 type EventPointer int
 
-// How SyncEvent points to the event.
+// The forms of SyncEvent.
 const (
-	// EventNone says that SyncEvent is always 0.
+	// EventNone means that SyncEvent is always 0.
 	EventNone EventPointer = iota
 
-	// EventAddressOfHandle says that SyncEvent is the address of a handle.
+	// EventAddressOfHandle means that SyncEvent is the address of a handle.
 	EventAddressOfHandle
 
-	// EventObject says that SyncEvent is the address of the event object itself.
+	// EventObject means that SyncEvent is the address of the event object itself.
 	EventObject
 
-	// EventProducerDefined says that the producer documents it.
+	// EventProducerDefined means that the producer documents the form.
 	EventProducerDefined
 )
 
-// DeviceInfo is what is known of a device type.
+// DeviceInfo contains the properties of a device type.
 type DeviceInfo struct {
 	// Type is the number.
 	Type /*{ type }*/
 
-	// Name is how the type prints: "cuda_host".
+	// Name is the printed name: "cuda_host".
 	Name string
 
-	// ArrowMacro is its name in Arrow, "ARROW_DEVICE_CUDA_HOST"; empty where only DLPack has it.
+	// ArrowMacro is the name in Arrow, "ARROW_DEVICE_CUDA_HOST"; empty if only DLPack has it.
 	ArrowMacro string
 
-	// DLPackName is its name in DLPack: "kDLCUDAHost".
+	// DLPackName is the name in DLPack: "kDLCUDAHost".
 	DLPackName string
 
-	// EventPointer is how SyncEvent points to the event.
+	// EventPointer describes how SyncEvent points to the event.
 	EventPointer EventPointer
 
-	// EventType is the type of SyncEvent as the Arrow documentation has it, "cudaEvent_t*"; empty
-	// where it has none.
+	// EventType is the type of SyncEvent in the Arrow documentation, "cudaEvent_t*"; empty if there
+	// is none.
 	EventType string
 }
 
@@ -70,7 +70,7 @@ var devices = [...]DeviceInfo{
 /*% endfor %*/
 }
 
-// Devices gives every device type that is known today, by number.
+// Devices gives every known device type, by number.
 func Devices() iter.Seq[DeviceInfo] {
 	return func(yield func(DeviceInfo) bool) {
 		for _, device := range devices {
@@ -81,7 +81,7 @@ func Devices() iter.Seq[DeviceInfo] {
 	}
 }
 
-// Info returns what is known of the device type, and false where its number is not known.
+// Info returns the properties of the device type, and false for an unknown number.
 func (t /*{ type }*/) Info() (DeviceInfo, bool) {
 	for _, device := range devices {
 		if device.Type == t {
@@ -91,8 +91,8 @@ func (t /*{ type }*/) Info() (DeviceInfo, bool) {
 	return DeviceInfo{}, false
 }
 
-// String returns the name of the device type, "unknown(9999)" where its number is not known, and
-// "unreleased(name, number)" where DLPack has not released it.
+// String returns the name of the device type: "unknown(9999)" for an unknown number, and
+// "unreleased(name, number)" for a number that DLPack has not released.
 func (t /*{ type }*/) String() string {
 	if device, known := t.Info(); known {
 		return device.Name
@@ -106,8 +106,8 @@ func (t /*{ type }*/) String() string {
 	return "unknown(" + strconv.FormatInt(int64(t), 10) + ")"
 }
 
-// AccessibleFrom returns the device types that are known to access memory of this one without a copy;
-// nil where nothing is known.
+// AccessibleFrom returns the device types that are known to access memory of this type without a
+// copy, or nil if none is known.
 func (t /*{ type }*/) AccessibleFrom() []/*{ type }*/ {
 	switch t {
 /*% for device in spec.devices %*/

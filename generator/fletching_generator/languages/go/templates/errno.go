@@ -11,8 +11,9 @@ import (
 /*% endfor %*/
 )
 
-// ErrorNumberOf returns the error number that C gets for an error: that of its syscall.Errno, else
-// the one of its class, else /*{ other }*/.
+// ErrorNumberOf returns the number that C receives for an error: the number of its syscall.Errno,
+// or
+// else the number of its class, or else /*{ other }*/.
 func ErrorNumberOf(err error) int32 {
 	var code syscall.Errno
 	switch {

@@ -7,7 +7,7 @@ package abi
 
 import "syscall"
 
-// The error numbers of C, which callbacks return.
+// The C error numbers, which callbacks return.
 const (
 /*% for error in errors %*/
 /*% if not loop.first %*/
@@ -19,25 +19,26 @@ const (
 )
 /*% if system == "windows" %*/
 
-// ErrorNumber returns C's number for a syscall.Errno: 22 for syscall.EINVAL. A value that package syscall
-// invents and that is not in the table is /*{ other }*/, any other is its own number.
+// ErrorNumber returns C's number for a syscall.Errno: 22 for syscall.EINVAL. A value that package
+// syscall
+// invents and that is not in the table maps to /*{ other }*/. Every other value is already C's number.
 func ErrorNumber(code syscall.Errno) int32 {
 	return windowsErrors.number(code)
 }
 
-// SystemError returns the syscall.Errno for C's number, for errors.Is: syscall.EINVAL for 22, and
-// the number itself if it is not in the table.
+// SystemError returns the syscall.Errno for C's number, for use with errors.Is: syscall.EINVAL for
+// 22. It returns the number itself if the table does not contain it.
 func SystemError(number int32) syscall.Errno {
 	return windowsErrors.errno(number)
 }
 /*% else %*/
 
-// ErrorNumber returns C's number for a syscall.Errno, which is the same but on Windows.
+// ErrorNumber returns C's number for a syscall.Errno. The numbers differ only on Windows.
 func ErrorNumber(code syscall.Errno) int32 {
 	return int32(code)
 }
 
-// SystemError returns the syscall.Errno for C's number, which is the same but on Windows.
+// SystemError returns the syscall.Errno for C's number. The numbers differ only on Windows.
 func SystemError(number int32) syscall.Errno {
 	return syscall.Errno(number)
 }

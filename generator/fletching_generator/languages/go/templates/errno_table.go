@@ -10,13 +10,13 @@ import "syscall"
 // invented is the bit of the values that package syscall invents on Windows.
 const invented = 1 << 29
 
-// errorTable has C's numbers for values of package syscall.
+// errorTable maps values of package syscall to C's numbers.
 type errorTable []struct {
 	code   syscall.Errno
 	number int32
 }
 
-// windowsErrors are the numbers of C on Windows. They are here on every system, so that tests of any reach them.
+// windowsErrors are the C error numbers on Windows. Tests on every system use them.
 var windowsErrors = errorTable{
 /*% for error in errors %*/
 	{syscall./*{ error.name }*/, /*{ error.windows }*/},

@@ -11,7 +11,7 @@ package abi
 /*% set or_released = " and for a released struct" if knows_release else "" %*/
 /*% if knows_release %*/
 
-// IsReleased says whether there is nothing to release: after release, after a move, and before the
+// IsReleased reports whether the struct is released: after release, after a move, and before the
 // struct is filled.
 func (s */*{ name }*/) IsReleased() bool {
 	return s./*{ release.path | go_path }*/ == 0
@@ -19,8 +19,8 @@ func (s */*{ name }*/) IsReleased() bool {
 /*% endif %*/
 /*% if release and release.movable %*/
 
-// MoveTo moves the struct as C does: a bitwise copy, after which this one is released. What is in
-// destination is overwritten, not released.
+// MoveTo moves the struct as C does: it copies the bytes and marks the source as released. It
+// overwrites destination without releasing it.
 func (s */*{ name }*/) MoveTo(destination */*{ name }*/) {
 	if s != destination {
 		*destination = *s
@@ -30,7 +30,7 @@ func (s */*{ name }*/) MoveTo(destination */*{ name }*/) {
 /*% endif %*/
 /*% for field in texts[name] %*/
 
-/*{ ("FIELDString returns a copy of the text at FIELD, which may not be UTF-8. Empty for NULL" ~ or_released ~ ".") | replace("FIELD", field.name | go_name) | wrap(100, "// ") }*/
+/*{ ("FIELDString returns a copy of the text at FIELD, which may not be valid UTF-8. It is empty for NULL" ~ or_released ~ ".") | replace("FIELD", field.name | go_name) | wrap(100, "// ") }*/
 func (s */*{ name }*/) /*{ field.name | go_name }*/String() string {
 /*% if knows_release %*/
 	if s.IsReleased() {
@@ -46,7 +46,7 @@ func (s */*{ name }*/) /*{ field.name | go_name }*/String() string {
 /*% set addresses = list.type | is_pointer %*/
 /*% set method = ((list.field.name | singular) ~ "Addresses") if addresses else field ~ "Slice" %*/
 
-/*{ ("METHOD returns what FIELD points to: COUNT values in the memory of C, valid until the struct is released. Empty for NULL, for a count below 1" ~ or_released ~ ".") | replace("METHOD", method) | replace("FIELD", field) | replace("COUNT", count) | wrap(100, "// ") }*/
+/*{ ("METHOD returns the COUNT values at FIELD. They are in C memory and valid until the struct is released. The result is empty for NULL, for a count below 1" ~ or_released ~ ".") | replace("METHOD", method) | replace("FIELD", field) | replace("COUNT", count) | wrap(100, "// ") }*/
 func (s */*{ name }*/) /*{ method }*/() []/*{ list.type | type_name }*/ {
 /*% if knows_release %*/
 	if s.IsReleased() {
@@ -59,7 +59,7 @@ func (s */*{ name }*/) /*{ method }*/() []/*{ list.type | type_name }*/ {
 /*% set target = list.type | pointed_struct %*/
 /*% set one = list.field.name | singular %*/
 
-// /*{ one }*/ returns element i of /*{ field }*/, in the memory of C. It is nil where there is none.
+// /*{ one }*/ returns element i of /*{ field }*/, in C memory, or nil if there is none.
 func (s */*{ name }*/) /*{ one }*/(i int) */*{ target }*/ {
 	addresses := s./*{ method }*/()
 	if i < 0 || i >= len(addresses) {
@@ -72,7 +72,7 @@ func (s */*{ name }*/) /*{ one }*/(i int) */*{ target }*/ {
 /*% for field in references[name] %*/
 /*% set target = field.type | pointed_struct %*/
 
-/*{ ("FIELDStruct returns the struct at FIELD, in the memory of C. It is nil for NULL" ~ or_released ~ ".") | replace("FIELD", field.name | go_name) | wrap(100, "// ") }*/
+/*{ ("FIELDStruct returns the struct at FIELD, in C memory. It is nil for NULL" ~ or_released ~ ".") | replace("FIELD", field.name | go_name) | wrap(100, "// ") }*/
 func (s */*{ name }*/) /*{ field.name | go_name }*/Struct() */*{ target }*/ {
 /*% if knows_release %*/
 	if s.IsReleased() {

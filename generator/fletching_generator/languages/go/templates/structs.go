@@ -7,7 +7,7 @@ package abi
 
 import "unsafe"
 
-// Layout class /*{ target.name }*/: pointers of /*{ target.pointer_size }*/ bytes, int64 members aligned to /*{ target.int64_align }*/.
+// Layout class /*{ target.name }*/: /*{ target.pointer_size }*/-byte pointers, int64 members aligned to /*{ target.int64_align }*/.
 
 /*% for interface in spec.interfaces %*/
 /*% for struct in interface.structs %*/
@@ -41,8 +41,8 @@ type /*{ struct.name }*/ struct {
 
 /*% endfor %*/
 /*% endfor %*/
-// Assertions. Where the compiler lays a struct out in another way, it refuses the line that names
-// the struct (size, alignment) or the field (offset, size), and says what it found.
+// Layout assertions. If a layout differs, the compiler reports the line that names the struct
+// (size, alignment) or the field (offset, size), and the actual number.
 
 /*% for struct in spec.structs %*/
 /*% set layout = layouts[struct.name] %*/

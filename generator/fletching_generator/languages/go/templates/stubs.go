@@ -18,9 +18,9 @@ import "/*{ spec.project.names.go_module }*//abi"
 /*% set interface = struct.name ~ "Callbacks" %*/
 
 /*% if context %*/
-/*{ (interface ~ " is what the stubs of abi." ~ struct.name ~ " call: the value of the handle in " ~ (context.name | go_name) ~ ".") | wrap(100, "// ") }*/
+/*{ (interface ~ " receives the calls of the stubs of abi." ~ struct.name ~ ". The handle in " ~ (context.name | go_name) ~ " refers to it.") | wrap(100, "// ") }*/
 /*% else %*/
-/*{ (interface ~ " is what the stubs of abi." ~ struct.name ~ " call: the value that [Set" ~ struct.name ~ "] was called with.") | wrap(100, "// ") }*/
+/*{ (interface ~ " receives the calls of the stubs of abi." ~ struct.name ~ ". [Set" ~ struct.name ~ "] sets it.") | wrap(100, "// ") }*/
 /*% endif %*/
 type /*{ interface }*/ interface {
 /*% for callback in struct.callbacks %*/
@@ -41,15 +41,15 @@ type /*{ interface }*/ interface {
 
 var static/*{ struct.name }*/ static[/*{ interface }*/]
 
-// Set/*{ struct.name }*/ sets what the stubs of abi./*{ struct.name }*/ call, for the whole process: its
-// functions get nothing by which one table could be told from another. nil removes it.
+// Set/*{ struct.name }*/ sets the receiver of the stubs of abi./*{ struct.name }*/ for the whole process,
+// because its functions have no argument that identifies a table. nil removes it.
 func Set/*{ struct.name }*/(value /*{ interface }*/) { static/*{ struct.name }*/.set(value) }
 /*% endif %*/
 /*% for callback in struct.callbacks %*/
 /*% set keeps = struct.keeps_text(callback) %*/
 /*% set target = "find[" ~ interface ~ "](handle)" if context else "static" ~ struct.name ~ ".get()" %*/
 
-/*{ (callback.name ~ "Stub returns the C function for " ~ callback.struct.name ~ "." ~ callback.method ~ ", which calls " ~ callback.method ~ " of the value.") | wrap(100, "// ") }*/
+/*{ (callback.name ~ "Stub returns the C function for " ~ callback.struct.name ~ "." ~ callback.method ~ ", which calls " ~ callback.method ~ " of the receiver.") | wrap(100, "// ") }*/
 func /*{ callback.name }*/Stub() /*{ callback.function_type }*/ {
 	return /*{ callback.function_type }*/(uintptr(C./*{ prefix }*//*{ callback.symbol }*/))
 }

@@ -20,7 +20,7 @@ var Structs = []Struct{
 /*% endfor %*/
 }
 
-// Integers lists every constant with an integer value that is a macro in C.
+// Integers lists every integer constant that is a macro in C.
 var Integers = []Integer{
 /*% for constant in spec.constants if constant.value is number %*/
 	{"/*{ constant.name }*/", abi./*{ constant.name | go_name }*/},
@@ -30,7 +30,7 @@ var Integers = []Integer{
 /*% endfor %*/
 }
 
-// Enums lists the enumerators of every enum of C.
+// Enums lists the enumerators of every C enum.
 var Enums = map[string][]Integer{
 	"DLDeviceType": {
 /*% for device in spec.devices %*/
@@ -44,7 +44,7 @@ var Enums = map[string][]Integer{
 	},
 }
 
-// Texts lists every constant with a text as its value.
+// Texts lists every string constant.
 var Texts = []Text{
 /*% for constant in spec.constants if constant.value is string %*/
 	{"/*{ constant.name }*/", abi./*{ constant.name | go_name }*/},

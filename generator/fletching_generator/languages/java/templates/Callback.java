@@ -19,9 +19,9 @@ enum Callback {
 
   private final String title;
   private final String signature;
-  private final long failure; // what C gets when one of ours throws
+  private final long failure; // the result for C if Fletching's function throws
   private final long offset;
-  private volatile long stub; // ours; 0 until the first struct of ours needs it
+  private volatile long stub; // Fletching's function; 0 before the first install
 
   Callback(String title, String signature, long failure, long offset) {
     this.title = title;
@@ -30,34 +30,34 @@ enum Callback {
     this.offset = offset;
   }
 
-  /** The name in C: {@code ArrowArrayStream.get_next}. */
+  /** Returns the name in C: {@code ArrowArrayStream.get_next}. */
   String title() {
     return title;
   }
 
-  /** Whether a function is the one that {@link #install} has made. */
+  /** Returns whether a function is the one that {@link #install} has created. */
   boolean isOurs(long function) {
     return function == stub;
   }
 
-  /** The function that a struct has; 0 for NULL. */
+  /** Returns the function in a struct; 0 for NULL. */
   long in(long struct) {
     return C.getAddress(struct + offset);
   }
 
-  /** Calls the function of the struct that is the first argument; the result is 0 for void. */
+  /** Calls the function in the struct that is the first argument. The result is 0 for void. */
   long call(long... arguments) {
     return C.call(signature, in(arguments[0]), arguments);
   }
 
-  /** Puts a function into a struct. */
+  /** Writes a function to a struct. */
   void put(long struct, long function) {
     C.putAddress(struct + offset, function);
   }
 
   /**
-   * Puts our function into a struct. The first call makes it of the body, once for the process. It
-   * refuses a self that is NULL.
+   * Writes Fletching's function to a struct. The first call creates the function from the body,
+   * once per process. The function rejects a NULL self.
    */
   void install(long struct, Engine.Callback body) {
     if (stub == 0) {

@@ -7,11 +7,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The family of an element type of DLPack; {@code DLDataType} adds the width and the lanes.
+ * The category of a DLPack element type; {@code DLDataType} adds the width and the lanes.
  *
- * <p>An open set of numbers: one that is unknown today is as good a value as any other; it has no
- * name in DLPack, and prints as {@code unknown(99)}. Instances are immutable and equal when their
- * numbers are.
+ * <p>An open set of numbers: an unknown number is valid. It has no DLPack name and prints as {@code
+ * unknown(99)}. Instances are immutable and equal if their numbers are equal.
  */
 public final class DataTypeCode {
 /*% for code in spec.data_type_codes.enumerators %*/
@@ -36,12 +35,11 @@ public final class DataTypeCode {
   }
 
   /**
-   * The code with this number, known or not.
+   * Returns the code with this number, known or unknown.
    *
    * @param value the number, from 0 to 255
    * @return the code
-   * @throws IllegalArgumentException when the number does not fit into the field, which is a
-   *     uint8_t
+   * @throws IllegalArgumentException if the number does not fit into the field, which is a uint8_t
    */
   public static DataTypeCode of(int value) {
     if (value < 0 || value > 255) {
@@ -68,7 +66,7 @@ public final class DataTypeCode {
   }
 
   /**
-   * Every known code, by number.
+   * Returns every known code, by number.
    *
    * @return the codes, in an immutable list
    */
@@ -77,7 +75,7 @@ public final class DataTypeCode {
   }
 
   /**
-   * The number of the code.
+   * Returns the number of the code.
    *
    * @return the number, from 0 to 255
    */
@@ -86,7 +84,7 @@ public final class DataTypeCode {
   }
 
   /**
-   * Whether the number is a known one.
+   * Returns whether the number is known.
    *
    * @return whether {@link #known} has the code
    */
@@ -95,8 +93,8 @@ public final class DataTypeCode {
   }
 
   /**
-   * The name, such as {@code bfloat}; {@code unknown(99)} for a number that is not known, and
-   * {@code unreleased(name, number)} for a number that DLPack has not released.
+   * Returns the name, such as {@code bfloat}: {@code unknown(99)} for an unknown number, and {@code
+   * unreleased(name, number)} for a number that DLPack has not released.
    *
    * @return the name
    */
@@ -105,9 +103,9 @@ public final class DataTypeCode {
   }
 
   /**
-   * DLPack's enumerator, such as {@code kDLBfloat}.
+   * Returns DLPack's enumerator, such as {@code kDLBfloat}.
    *
-   * @return the enumerator; empty for a number that is not known
+   * @return the enumerator; empty for an unknown number
    */
   public Optional<String> dlpackName() {
     return Optional.ofNullable(dlpackName);

@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The kind of device on which buffers were allocated: an open set of numbers, the same as DLPack's.
+ * The type of the device that holds the buffers: an open set of numbers, the same as DLPack's.
  *
- * <p>A number that is unknown today is as good a value as any other; it has no names, and prints as
- * {@code unknown(9999)}. Instances are immutable and equal when their numbers are.
+ * <p>An unknown number is valid. It has no names and prints as {@code unknown(9999)}. Instances are
+ * immutable and equal if their numbers are equal.
  */
 public final class DeviceType {
 /*% for device in spec.devices %*/
@@ -47,7 +47,7 @@ public final class DeviceType {
   }
 
   /**
-   * The device type with this number, known or not.
+   * Returns the device type with this number, known or unknown.
    *
    * @param value the number, as in the structs
    * @return the device type
@@ -73,7 +73,7 @@ public final class DeviceType {
   }
 
   /**
-   * Every known device type, by number.
+   * Returns every known device type, by number.
    *
    * @return the device types, in an immutable list
    */
@@ -82,7 +82,7 @@ public final class DeviceType {
   }
 
   /**
-   * The number, as in the structs.
+   * Returns the number, as in the structs.
    *
    * @return the number
    */
@@ -91,7 +91,7 @@ public final class DeviceType {
   }
 
   /**
-   * Whether the number is a known one.
+   * Returns whether the number is known.
    *
    * @return whether {@link #known} has the device type
    */
@@ -100,7 +100,7 @@ public final class DeviceType {
   }
 
   /**
-   * The name, such as {@code cuda_host}; {@code unknown(9999)} for a number that is not known, and
+   * Returns the name, such as {@code cuda_host}: {@code unknown(9999)} for an unknown number, and
    * {@code unreleased(name, number)} for a number that DLPack has not released.
    *
    * @return the name
@@ -110,34 +110,34 @@ public final class DeviceType {
   }
 
   /**
-   * Arrow's macro, such as {@code ARROW_DEVICE_CUDA_HOST}.
+   * Returns Arrow's macro, such as {@code ARROW_DEVICE_CUDA_HOST}.
    *
-   * @return the macro; empty where Arrow has none
+   * @return the macro; empty if Arrow has none
    */
   public Optional<String> arrowMacro() {
     return Optional.ofNullable(arrowMacro);
   }
 
   /**
-   * DLPack's enumerator, such as {@code kDLCUDAHost}.
+   * Returns DLPack's enumerator, such as {@code kDLCUDAHost}.
    *
-   * @return the enumerator; empty for a number that is not known
+   * @return the enumerator; empty for an unknown number
    */
   public Optional<String> dlpackName() {
     return Optional.ofNullable(dlpackName);
   }
 
   /**
-   * How {@code sync_event} points to the event.
+   * Returns the form of {@code sync_event}.
    *
-   * @return the kind of pointer; empty for a number that is not known
+   * @return the kind of pointer; empty for an unknown number
    */
   public Optional<EventPointer> eventPointer() {
     return Optional.ofNullable(eventPointer);
   }
 
   /**
-   * The C type of {@code sync_event}, such as {@code cudaEvent_t*}.
+   * Returns the C type of {@code sync_event}, such as {@code cudaEvent_t*}.
    *
    * @return the type; empty if the device type has none
    */
@@ -146,7 +146,7 @@ public final class DeviceType {
   }
 
   /**
-   * The device types that are known to access memory of this one without a copy.
+   * Returns the device types that are known to access memory of this type without a copy.
    *
    * @return the device types, in an immutable list; empty if none is known
    */

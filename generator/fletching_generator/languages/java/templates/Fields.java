@@ -6,7 +6,7 @@ package io.github.fletching;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
 
-/** The offsets of the fields on the platform that runs this, in bytes. */
+/** The offsets of the fields on the current platform, in bytes. */
 final class Fields {
 /*% for struct in structs %*/
 /*% for field in struct.fields %*/

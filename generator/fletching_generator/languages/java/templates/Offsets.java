@@ -6,7 +6,7 @@ package io.github.fletching.abi;
 /**
  * Sizes, alignments and offsets of the structs, in bytes.
  *
- * <p>The three numbers of a row are for /*{ targets | map(attribute="name") | join(", ") }*/: see {@link LayoutClass}.
+ * <p>The three numbers of a row are for /*{ targets | map(attribute="name") | join(", ") }*/; see {@link LayoutClass}.
  */
 public final class Offsets {
 /*% for struct in spec.structs %*/

@@ -5,13 +5,13 @@ package io.github.fletching;
 
 import io.github.fletching.abi.DeviceType;
 
-/** Whose events a device type has. */
+/** The runtime of a device type's events. */
 enum RuntimeKind {
 /*% for runtime in spec.runtimes %*/
   /*{ runtime.name | upper }*//*{ ";" if loop.last else "," }*/
 /*% endfor %*/
 
-  /** The runtime behind its library; null for one that is not called. */
+  /** Returns the library of the runtime; null for a runtime without calls. */
   Vendor vendor() {
     switch (this) {
 /*% for runtime in called %*/
@@ -23,7 +23,7 @@ enum RuntimeKind {
     }
   }
 
-  /** The runtime of a device type; null for one without events, or that is not known. */
+  /** Returns the runtime of a device type; null for a type without events or an unknown type. */
   static RuntimeKind of(DeviceType type) {
     switch (type.value()) {
 /*% for runtime in spec.runtimes if devices[runtime.name] %*/

@@ -5,7 +5,7 @@ package io.github.fletching;
 
 import java.util.List;
 
-/*{ (runtime.title ~ ": constants and functions, as " ~ runtime.read_from ~ " has them. The library is loaded at run time.") | javadoc(0) }*/
+/*{ (runtime.title ~ ": constants and functions from " ~ runtime.read_from ~ ". The library is loaded at run time.") | javadoc(0) }*/
 final class /*{ name }*/ {
   /*{ runtime | runtime_library_row | fit(2, ";") }*/
 /*% for constant in runtime.constants %*/
@@ -21,7 +21,7 @@ final class /*{ name }*/ {
 
   private /*{ name }*/() {}
 
-  /*{ ("What an answer of " ~ runtime.query.function.name ~ (" for " ~ runtime.query.selector.name if runtime.query.selector else "") ~ " means.") | javadoc(2) }*/
+  /*{ ("Converts a result of " ~ runtime.query.function.name ~ (" for " ~ runtime.query.selector.name if runtime.query.selector else "") ~ " to an event state.") | javadoc(2) }*/
   static EventState stateOf(int answer) {
 /*% if runtime.query.pending_above %*/
     if (answer > /*{ runtime.query.pending_above | runtime_constant_name }*/) {
@@ -45,8 +45,9 @@ final class /*{ name }*/ {
   }
 
   /**
-   * Whether an answer says that nothing of the event's context can still run: the context is gone,
-   * or cannot be used any more. Any other error says nothing about the work.
+   * Returns whether a result means that no work of the event's context can still be running,
+   * because the context is destroyed or unusable. Other errors do not indicate whether the work has
+   * ended.
    */
   static boolean isLost(int answer) {
 /*% if runtime.query.lost_below %*/
@@ -63,7 +64,7 @@ final class /*{ name }*/ {
 /*% endif %*/
   }
 
-  /** The name of a result, as far as the table has it; empty for another. */
+  /** Returns the name of a result; empty if the table does not contain it. */
   static String nameOf(int status) {
     switch (status) {
 /*% for constant in statuses %*/

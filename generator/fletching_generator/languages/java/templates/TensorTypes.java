@@ -7,7 +7,7 @@ import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
 import java.util.List;
 
-/** Which DLPack type an Arrow type is, and how Arrow stores the values of the types it lacks. */
+/** The DLPack type of each Arrow type, and Arrow's storage for types that it does not have. */
 final class TensorTypes {
 /*% set table = spec.tensor_types %*/
   /** The vendor of arrow.opaque. */
@@ -17,25 +17,25 @@ final class TensorTypes {
   static final String OPAQUE = "arrow.opaque";
   static final String FIXED_SHAPE_TENSOR = "arrow.fixed_shape_tensor";
 
-  // Why a type has no counterpart.
+  // The reasons for types without a counterpart.
   /*{ table.reasons.time | tensor_reason("LOST_TIME") | fit(2, ";") }*/
   /*{ table.reasons.decimal | tensor_reason("LOST_SCALE") | fit(2, ";") }*/
   /*{ table.reasons.binary | tensor_reason("LOST_MEANING") | fit(2, ";") }*/
   /*{ table.reasons.wide_decimal | tensor_reason("WIDE_DECIMAL") | fit(2, ";") }*/
   /*{ table.reasons.other | tensor_reason("OTHER") | fit(2, ";") }*/
 
-  /** Both ways. A row without an extension is a type of Arrow. */
+  /** In both directions. A row without an extension is an Arrow type. */
   /*{ spec | tensor_types | fit(2, ";") }*/
 
-  /** Exported as the integers that store them, when the caller asks for the storage. */
+  /** Types that are exported as their integer storage on request. */
   /*{ table | tensor_stored | fit(2, ";") }*/
 
-  /** Formats that no DLPack type describes. */
+  /** Formats without a DLPack type. */
   /*{ table | tensor_refused | fit(2, ";") }*/
 
   private TensorTypes() {}
 
-  /** A format that is stored as an integer. One that ends with a colon has parameters behind it. */
+  /** A format with integer storage. A colon at the end is followed by parameters. */
   static final class Stored {
     final String format;
     final int bits;
@@ -48,7 +48,7 @@ final class TensorTypes {
     }
   }
 
-  /** A format and why it is refused. One that ends with a colon has parameters behind it. */
+  /** A rejected format and the reason. A colon at the end is followed by parameters. */
   static final class Refused {
     final String format;
     final String why;
@@ -59,7 +59,7 @@ final class TensorTypes {
     }
   }
 
-  /** Whether {@code pointer + bytes} is an address again, as it is not with a handle. */
+  /** Returns whether the buffers are addresses, so that {@code pointer + bytes} is valid. */
   static boolean hasAddresses(DeviceType type) {
     switch (type.value()) {
 /*% for device in spec.devices if device.buffers.are in ("host_address", "device_address", "shared_address") %*/

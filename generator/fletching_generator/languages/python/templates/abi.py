@@ -3,17 +3,18 @@
 """The structs of the Arrow C data, stream, device data, device stream and async device stream
 interfaces and of DLPack, for ctypes.
 
-They have the fields, the names and the layout of the C declarations. They own nothing: no struct is
-released when its object is destroyed. A fresh struct is all zero, which is what a consumer passes
-to be filled, and what a released struct looks like.
+The structs have the fields, names and layout of the C declarations. They do not own memory: the
+destruction of a Python object does not release its struct. A new struct is zeroed, like a released
+struct. A consumer passes it to a producer, which fills it.
 
-- `is_released`, `move` and `release` work as the texts describe them.
-- Text and plain memory are addresses, `int` or None for NULL; `text` reads a text, `values` a list.
+- `is_released`, `move` and `release` follow the published texts.
+- Text and plain memory are addresses: `int`, or None for NULL. `text` reads a text, and `values`
+  reads a list.
 - A callback is an object of its type: `ArrowSchemaRelease(function)`, or `ArrowSchemaRelease()` for
-  NULL. No exception leaves it, and it lives as long as the process (see `Callback`).
+  NULL. It propagates no exceptions and lives as long as the process (see `Callback`).
 - `implement` fills all callbacks of a struct with the methods of an object.
-- The GIL is released around calls, except of the callbacks that need it, and a callback may arrive
-  on any thread. After the end of the interpreter no callback may be called.
+- Calls release the GIL, except calls of callbacks that need it. A callback may arrive on any
+  thread. After the end of the interpreter, no callback may be called.
 """
 
 from __future__ import annotations
@@ -74,11 +75,11 @@ class DeviceType(int):
 #% endfor %#
 
     def __new__(cls, value: int) -> Self:
-        """A ValueError when the number does not fit into the field, which is an int32."""
+        """Raises ValueError if the number does not fit into the field, which is an int32."""
         return super().__new__(cls, fitting("DeviceType", ctypes.c_int32, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(9999)" for a number that is not known, and "unreleased(name, number)"
+        """Returns the name: "unknown(9999)" for an unknown number, and "unreleased(name, number)"
         for a number that DLPack has not released."""
         device = find_device(self)
         return device.name if device else _other_name(_UNRELEASED_DEVICES, self)
@@ -96,7 +97,7 @@ DeviceType.{{ device.name | upper }} = DeviceType({{ device.value }})
 
 
 class EventPointer(enum.StrEnum):
-    """How ArrowDeviceArray.sync_event points to the event of a device type."""
+    """The form of ArrowDeviceArray.sync_event for a device type."""
 
     NONE = "none"
     """sync_event is always NULL."""
@@ -105,22 +106,22 @@ class EventPointer(enum.StrEnum):
     OBJECT = "object"
     """sync_event is the address of the event object itself."""
     PRODUCER_DEFINED = "producer_defined"
-    """The producer documents it."""
+    """The producer documents the form."""
 
 
 class DeviceInfo(NamedTuple):
-    """What is known about one device type."""
+    """The properties of a device type."""
 
     type: DeviceType
     name: str
-    """How it prints, such as "cuda_host"."""
+    """The printed name, such as "cuda_host"."""
     arrow_macro: str | None
-    """Such as "ARROW_DEVICE_CUDA_HOST"; None when only DLPack has the device."""
+    """Such as "ARROW_DEVICE_CUDA_HOST"; None if only DLPack has the device."""
     dlpack_name: str
     """Such as "kDLCUDAHost"."""
     event_pointer: EventPointer
     event_type: str | None
-    """Such as "cudaEvent_t*", as the published table has it; None when there is none."""
+    """Such as "cudaEvent_t*", from the published table; None if there is none."""
 
 
 DEVICES: Final = (
@@ -139,7 +140,7 @@ DEVICES: Final = (
 
 
 def find_device(device_type: int) -> DeviceInfo | None:
-    """The entry of a device type, or None when its number is not known."""
+    """Returns the properties of a device type, or None for an unknown number."""
     return next((device for device in DEVICES if device.type == device_type), None)
 
 
@@ -155,12 +156,12 @@ class DataTypeCode(int):
 #% endfor %#
 
     def __new__(cls, value: int) -> Self:
-        """A ValueError when the number does not fit into the field, which is a uint8."""
+        """Raises ValueError if the number does not fit into the field, which is a uint8."""
         return super().__new__(cls, fitting("DataTypeCode", ctypes.c_uint8, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(99)" for a number that is not known, and "unreleased(name, number)"
-        for a number that DLPack has not released."""
+        """Returns the name: "unknown(99)" for an unknown number, and "unreleased(name, number)" for
+        a number that DLPack has not released."""
         code = find_data_type_code(self)
         return code.name if code else _other_name(_UNRELEASED_CODES, self)
 
@@ -173,11 +174,11 @@ DataTypeCode.{{ code.label | upper }} = DataTypeCode({{ code.value }})
 
 
 class DataTypeCodeInfo(NamedTuple):
-    """What is known about one data-type code."""
+    """The properties of a data-type code."""
 
     code: DataTypeCode
     name: str
-    """How it prints, such as "bfloat"."""
+    """The printed name, such as "bfloat"."""
     dlpack_name: str
     """Such as "kDLBfloat"."""
 
@@ -191,12 +192,12 @@ DATA_TYPE_CODES: Final = (
 
 
 def find_data_type_code(code: int) -> DataTypeCodeInfo | None:
-    """The entry of a data-type code, or None when its number is not known."""
+    """Returns the properties of a data-type code, or None for an unknown number."""
     return next((entry for entry in DATA_TYPE_CODES if entry.code == code), None)
 
 
 # --- Structs -------------------------------------------------------------------------------------
-# First the classes with their docs, then the callback types, which point to the classes, then the
+# First the classes with their docs, then the callback types, which refer to the classes, then the
 # fields, which need both.
 
 #% for interface in spec.interfaces %#
@@ -250,9 +251,9 @@ OpenField({{ struct }}, "{{ field }}", {{ type }})
 
 _PerTarget: TypeAlias = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
-# Size and alignment of each struct, then offset and size of each field: for interpreters with
-# 64-bit pointers, with 32-bit pointers and int64 members aligned to 8, and with 32-bit pointers and
-# int64 members aligned to 4.
+# Size and alignment of each struct, then offset and size of each field. The columns are for
+# interpreters with 64-bit pointers, with 32-bit pointers and int64 members aligned to 8, and with
+# 32-bit pointers and int64 members aligned to 4.
 _LAYOUTS: Final[dict[type[ctypes.Structure], tuple[_PerTarget, dict[str, _PerTarget]]]] = {
 #% for struct in spec.structs %#
     {{ struct.name }}: (
@@ -272,7 +273,7 @@ class _Int64Probe(ctypes.Structure):
 
 
 def _target() -> int:
-    """The column of _LAYOUTS for the interpreter that runs this."""
+    """Returns the column of _LAYOUTS for the current interpreter."""
     if ctypes.sizeof(ctypes.c_void_p) == 8:
         return 0
     return 1 if _Int64Probe.value.offset == 8 else 2

@@ -31,7 +31,7 @@ import java.util.Objects;
 
 /*{ struct | struct_doc(interface) | javadoc(0) }*/
 public final class /*{ struct.name }*/ {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   /*{ "public static final StructLayout LAYOUT" | assign(members) | fit(2, ";") }*/
 
 /*% for field in struct.fields %*/
@@ -42,8 +42,8 @@ public final class /*{ struct.name }*/ {
   private /*{ struct.name }*/() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -59,7 +59,7 @@ public final class /*{ struct.name }*/ {
 /*% endif %*/
 /*% if release.movable %*/
 
-  /*{ "Whether the struct is released: its release callback is NULL." | plain_doc(2, "ffm" | struct_tag, "return whether it is released") }*/
+  /*{ "Returns whether the struct is released: its release callback is NULL." | plain_doc(2, "ffm" | struct_tag, "return whether it is released") }*/
   public static boolean isReleased(MemorySegment struct) {
 /*% if release.embedded %*/
     return /*{ inner }*/.isReleased(/*{ place }*/);
@@ -69,10 +69,10 @@ public final class /*{ struct.name }*/ {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
@@ -89,7 +89,7 @@ public final class /*{ struct.name }*/ {
   }
 /*% endif %*/
 
-  /*{ ("Calls the struct's callback {@code " ~ (release.path | last) ~ "}; when that is NULL, does nothing.") | plain_doc(2, "ffm" | struct_tag) }*/
+  /*{ ("Calls the struct's callback {@code " ~ (release.path | last) ~ "}. Does nothing if it is NULL.") | plain_doc(2, "ffm" | struct_tag) }*/
   public static void release(MemorySegment struct) {
 /*% if release.embedded %*/
     /*{ inner }*/.release(/*{ place }*/);
@@ -172,7 +172,7 @@ public final class /*{ struct.name }*/ {
 /*% endfor %*/
 /*% if private_data %*/
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
 /*% for field in struct.callbacks %*/
     /*{ field | called_doc("ffm") }*/
@@ -185,21 +185,21 @@ public final class /*{ struct.name }*/ {
 
 /*% if last_call %*/
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * /*{ last_call.name | pascal }*/}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link /*{ last_call.name | pascal }*/}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
 /*% else %*/
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
-   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
-   * process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct. It stays reachable until {@link #uninstall}. The functions live as
+   * long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
 /*% endif %*/
   public static void install(MemorySegment struct, Callbacks callbacks) {
@@ -210,7 +210,7 @@ public final class /*{ struct.name }*/ {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -233,7 +233,7 @@ public final class /*{ struct.name }*/ {
     private static Callbacks take(MemorySegment self) {
 /*% if release and release.movable %*/
       Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
-      markReleased(at(self)); // before the call, which may free the memory of the struct
+      markReleased(at(self)); // before the call, which may free the struct
       return callbacks;
 /*% else %*/
       return Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
@@ -251,7 +251,7 @@ public final class /*{ struct.name }*/ {
     /** The signature in C. */
     /*{ "FunctionDescriptor DESCRIPTOR" | assign(field.type | ffm_descriptor) | fit(4, ";") }*/
 
-    /*{ field | what_c_calls_doc("ffm") }*/
+    /*{ field | from_c_doc("ffm") }*/
     /*{ field.type | signature("ffm", "{} callback") | fit(4, ";") }*/
 
     /*{ field | stub_doc }*/
@@ -290,7 +290,7 @@ public final class /*{ struct.name }*/ {
 /*% endfor %*/
 /*% if struct.callbacks %*/
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
 /*% for field in struct.callbacks %*/
     /*{ ("static final MethodHandle " ~ (field.name | constant)) | assign("Abi.downcall(" ~ (field.name | pascal) ~ ".DESCRIPTOR)") | fit(4, ";") }*/

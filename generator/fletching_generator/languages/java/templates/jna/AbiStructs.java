@@ -10,7 +10,7 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.testing.AbiStruct;
 import java.util.List;
 
-/** Every struct with its fields and callbacks, for the tests that hold them against the oracle. */
+/** Every struct with its fields and callbacks, for the tests that compare them with the oracle. */
 final class AbiStructs {
   private AbiStructs() {}
 

@@ -18,7 +18,7 @@ import java.util.Objects;
 
 /*{ struct | struct_doc(interface) | javadoc(0) }*/
 public final class /*{ struct.name }*/ {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets./*{ struct.name | constant }*/);
 
 /*% for field in struct.fields %*/
@@ -31,7 +31,7 @@ public final class /*{ struct.name }*/ {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -43,7 +43,7 @@ public final class /*{ struct.name }*/ {
 /*% endif %*/
 /*% if release.movable %*/
 
-  /*{ "Whether the struct is released: its release callback is NULL." | plain_doc(2, "jna" | struct_tag, "return whether it is released") }*/
+  /*{ "Returns whether the struct is released: its release callback is NULL." | plain_doc(2, "jna" | struct_tag, "return whether it is released") }*/
   public static boolean isReleased(Pointer struct) {
 /*% if release.embedded %*/
     return /*{ inner }*/.isReleased(/*{ place }*/);
@@ -53,10 +53,10 @@ public final class /*{ struct.name }*/ {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
@@ -73,7 +73,7 @@ public final class /*{ struct.name }*/ {
   }
 /*% endif %*/
 
-  /*{ ("Calls the struct's callback {@code " ~ (release.path | last) ~ "}; when that is NULL, does nothing.") | plain_doc(2, "jna" | struct_tag) }*/
+  /*{ ("Calls the struct's callback {@code " ~ (release.path | last) ~ "}. Does nothing if it is NULL.") | plain_doc(2, "jna" | struct_tag) }*/
   public static void release(Pointer struct) {
 /*% if release.embedded %*/
     /*{ inner }*/.release(/*{ place }*/);
@@ -150,7 +150,7 @@ public final class /*{ struct.name }*/ {
 /*% endfor %*/
 /*% if private_data %*/
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
 /*% for field in struct.callbacks %*/
     /*{ field | called_doc("jna") }*/
@@ -163,21 +163,21 @@ public final class /*{ struct.name }*/ {
 
 /*% if last_call %*/
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * /*{ last_call.name | pascal }*/}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link /*{ last_call.name | pascal }*/}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
 /*% else %*/
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
-   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
-   * process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct. It stays reachable until {@link #uninstall}. The functions live as
+   * long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
 /*% endif %*/
   public static void install(Pointer struct, Callbacks callbacks) {
@@ -188,7 +188,7 @@ public final class /*{ struct.name }*/ {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -211,7 +211,7 @@ public final class /*{ struct.name }*/ {
     private static Callbacks take(Pointer self) {
 /*% if release and release.movable %*/
       Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
-      markReleased(self); // before the call, which may free the memory of the struct
+      markReleased(self); // before the call, which may free the struct
       return callbacks;
 /*% else %*/
       return Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
@@ -226,7 +226,7 @@ public final class /*{ struct.name }*/ {
   /*{ field | callback_doc }*/
   @FunctionalInterface
   public interface /*{ field.name | pascal }*/ {
-    /*{ field | what_c_calls_doc("jna") }*/
+    /*{ field | from_c_doc("jna") }*/
     /*{ field.type | signature("jna", "{} callback") | fit(4, ";") }*/
 
     /*{ field | stub_doc }*/

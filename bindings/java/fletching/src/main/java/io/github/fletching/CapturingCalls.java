@@ -6,7 +6,7 @@ package io.github.fletching;
 import java.util.function.IntFunction;
 import java.util.function.IntPredicate;
 
-/** A runtime whose streams can be captured into a graph, under names that such runtimes share. */
+/** A runtime with stream capture, under the names that these runtimes share. */
 final class CapturingCalls {
   static final CapturingCalls CUDA =
       new CapturingCalls(
@@ -74,9 +74,9 @@ final class CapturingCalls {
   final int relaxedMode;
   final int disableTiming;
   final int blockingSync;
-  final IntFunction<EventState> stateOf; // an answer of eventQuery
-  final IntPredicate isLost; // whether after this answer nothing of the context can still run
-  final IntFunction<String> nameOf; // a result; empty for one that the table lacks
+  final IntFunction<EventState> stateOf; // of a result of eventQuery
+  final IntPredicate isLost; // whether a result means that no work of the context can be running
+  final IntFunction<String> nameOf; // of a result; empty for an unknown result
 
   private CapturingCalls(
       Symbol eventCreate,

@@ -5,10 +5,7 @@ package io.github.fletching;
 
 import java.util.List;
 
-/**
- * CUDA driver API: constants and functions, as CUDA 13.5 has them. The library is loaded at run
- * time.
- */
+/** CUDA driver API: constants and functions from CUDA 13.5. The library is loaded at run time. */
 final class CudaTable {
   static final Library LIBRARY =
       new Library(
@@ -353,7 +350,7 @@ final class CudaTable {
 
   private CudaTable() {}
 
-  /** What an answer of cuEventQuery means. */
+  /** Converts a result of cuEventQuery to an event state. */
   static EventState stateOf(int answer) {
     switch (answer) {
       case CUDA_SUCCESS:
@@ -366,8 +363,9 @@ final class CudaTable {
   }
 
   /**
-   * Whether an answer says that nothing of the event's context can still run: the context is gone,
-   * or cannot be used any more. Any other error says nothing about the work.
+   * Returns whether a result means that no work of the event's context can still be running,
+   * because the context is destroyed or unusable. Other errors do not indicate whether the work has
+   * ended.
    */
   static boolean isLost(int answer) {
     switch (answer) {
@@ -391,7 +389,7 @@ final class CudaTable {
     }
   }
 
-  /** The name of a result, as far as the table has it; empty for another. */
+  /** Returns the name of a result; empty if the table does not contain it. */
   static String nameOf(int status) {
     switch (status) {
       case CUDA_SUCCESS:

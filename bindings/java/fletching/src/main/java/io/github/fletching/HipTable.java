@@ -5,10 +5,7 @@ package io.github.fletching;
 
 import java.util.List;
 
-/**
- * HIP runtime API: constants and functions, as ROCm 5.2.3 has them. The library is loaded at run
- * time.
- */
+/** HIP runtime API: constants and functions from ROCm 5.2.3. The library is loaded at run time. */
 final class HipTable {
   static final Library LIBRARY =
       new Library(
@@ -281,7 +278,7 @@ final class HipTable {
 
   private HipTable() {}
 
-  /** What an answer of hipEventQuery means. */
+  /** Converts a result of hipEventQuery to an event state. */
   static EventState stateOf(int answer) {
     switch (answer) {
       case HIP_SUCCESS:
@@ -294,8 +291,9 @@ final class HipTable {
   }
 
   /**
-   * Whether an answer says that nothing of the event's context can still run: the context is gone,
-   * or cannot be used any more. Any other error says nothing about the work.
+   * Returns whether a result means that no work of the event's context can still be running,
+   * because the context is destroyed or unusable. Other errors do not indicate whether the work has
+   * ended.
    */
   static boolean isLost(int answer) {
     switch (answer) {
@@ -309,7 +307,7 @@ final class HipTable {
     }
   }
 
-  /** The name of a result, as far as the table has it; empty for another. */
+  /** Returns the name of a result; empty if the table does not contain it. */
   static String nameOf(int status) {
     switch (status) {
       case HIP_SUCCESS:

@@ -5,7 +5,7 @@ package io.github.fletching;
 
 import java.util.List;
 
-/** OpenCL: constants and functions, as OpenCL 3.0 has them. The library is loaded at run time. */
+/** OpenCL: constants and functions from OpenCL 3.0. The library is loaded at run time. */
 final class OpenclTable {
   static final Library LIBRARY =
       new Library(
@@ -210,7 +210,9 @@ final class OpenclTable {
 
   private OpenclTable() {}
 
-  /** What an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS means. */
+  /**
+   * Converts a result of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS to an event state.
+   */
   static EventState stateOf(int answer) {
     if (answer > CL_COMPLETE) {
       return EventState.PENDING;
@@ -228,14 +230,15 @@ final class OpenclTable {
   }
 
   /**
-   * Whether an answer says that nothing of the event's context can still run: the context is gone,
-   * or cannot be used any more. Any other error says nothing about the work.
+   * Returns whether a result means that no work of the event's context can still be running,
+   * because the context is destroyed or unusable. Other errors do not indicate whether the work has
+   * ended.
    */
   static boolean isLost(int answer) {
     return answer < CL_COMPLETE;
   }
 
-  /** The name of a result, as far as the table has it; empty for another. */
+  /** Returns the name of a result; empty if the table does not contain it. */
   static String nameOf(int status) {
     switch (status) {
       case CL_SUCCESS:

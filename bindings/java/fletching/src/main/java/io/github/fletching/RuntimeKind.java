@@ -5,7 +5,7 @@ package io.github.fletching;
 
 import io.github.fletching.abi.DeviceType;
 
-/** Whose events a device type has. */
+/** The runtime of a device type's events. */
 enum RuntimeKind {
   CUDA,
   HIP,
@@ -14,7 +14,7 @@ enum RuntimeKind {
   SYCL,
   METAL;
 
-  /** The runtime behind its library; null for one that is not called. */
+  /** Returns the library of the runtime; null for a runtime without calls. */
   Vendor vendor() {
     switch (this) {
       case CUDA:
@@ -28,7 +28,7 @@ enum RuntimeKind {
     }
   }
 
-  /** The runtime of a device type; null for one without events, or that is not known. */
+  /** Returns the runtime of a device type; null for a type without events or an unknown type. */
   static RuntimeKind of(DeviceType type) {
     switch (type.value()) {
       case 2: // cuda

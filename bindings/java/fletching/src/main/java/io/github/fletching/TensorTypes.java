@@ -7,7 +7,7 @@ import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
 import java.util.List;
 
-/** Which DLPack type an Arrow type is, and how Arrow stores the values of the types it lacks. */
+/** The DLPack type of each Arrow type, and Arrow's storage for types that it does not have. */
 final class TensorTypes {
   /** The vendor of arrow.opaque. */
   static final String VENDOR = "DLPack";
@@ -16,14 +16,14 @@ final class TensorTypes {
   static final String OPAQUE = "arrow.opaque";
   static final String FIXED_SHAPE_TENSOR = "arrow.fixed_shape_tensor";
 
-  // Why a type has no counterpart.
+  // The reasons for types without a counterpart.
   static final String LOST_TIME = "DLPack has no times, so the unit would be lost";
   static final String LOST_SCALE = "DLPack has no decimals, so the scale would be lost";
   static final String LOST_MEANING = "DLPack has no binary values, only bytes";
   static final String WIDE_DECIMAL = "DLPack has no integer of this width";
   static final String OTHER = "the values are not contiguous in one buffer";
 
-  /** Both ways. A row without an extension is a type of Arrow. */
+  /** In both directions. A row without an extension is an Arrow type. */
   static final List<TensorType> TYPES =
       List.of(
           new TensorType(DataTypeCode.INT, 8, 1, false, "c", 1, 1, null, null),
@@ -130,7 +130,7 @@ final class TensorTypes {
               "arrow.opaque",
               "float4_e2m1fn_x2"));
 
-  /** Exported as the integers that store them, when the caller asks for the storage. */
+  /** Types that are exported as their integer storage on request. */
   static final List<Stored> STORED =
       List.of(
           new Stored("tdD", 32, LOST_TIME),
@@ -149,7 +149,7 @@ final class TensorTypes {
           new Stored("tDn", 64, LOST_TIME),
           new Stored("tiM", 32, LOST_TIME));
 
-  /** Formats that no DLPack type describes. */
+  /** Formats without a DLPack type. */
   static final List<Refused> REFUSED =
       List.of(
           new Refused(
@@ -176,7 +176,7 @@ final class TensorTypes {
 
   private TensorTypes() {}
 
-  /** A format that is stored as an integer. One that ends with a colon has parameters behind it. */
+  /** A format with integer storage. A colon at the end is followed by parameters. */
   static final class Stored {
     final String format;
     final int bits;
@@ -189,7 +189,7 @@ final class TensorTypes {
     }
   }
 
-  /** A format and why it is refused. One that ends with a colon has parameters behind it. */
+  /** A rejected format and the reason. A colon at the end is followed by parameters. */
   static final class Refused {
     final String format;
     final String why;
@@ -200,7 +200,7 @@ final class TensorTypes {
     }
   }
 
-  /** Whether {@code pointer + bytes} is an address again, as it is not with a handle. */
+  /** Returns whether the buffers are addresses, so that {@code pointer + bytes} is valid. */
   static boolean hasAddresses(DeviceType type) {
     switch (type.value()) {
       case 1: // cpu

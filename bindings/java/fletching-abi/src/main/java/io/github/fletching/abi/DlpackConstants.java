@@ -3,7 +3,7 @@
 
 package io.github.fletching.abi;
 
-/** The macros of DLPack: versions and flags. */
+/** The DLPack macros: versions and flags. */
 public final class DlpackConstants {
   /** The major version of these declarations. A different major version has a different layout. */
   public static final long DLPACK_MAJOR_VERSION = 1;

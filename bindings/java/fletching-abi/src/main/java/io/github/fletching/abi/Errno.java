@@ -5,7 +5,7 @@ package io.github.fletching.abi;
 
 import java.util.concurrent.CancellationException;
 
-/** The error numbers of C, which callbacks return, with their values on this operating system. */
+/** The C error numbers, which callbacks return, with their values on this operating system. */
 public final class Errno {
   /** The operation is not permitted. */
   public static final int EPERM = 1;
@@ -79,7 +79,7 @@ public final class Errno {
   private Errno() {}
 
   /**
-   * The name of a number, such as "EINVAL".
+   * Returns the name of a number, such as "EINVAL".
    *
    * @param errno the number
    * @return the name; "errno 4711" for an unknown number, such as 4711
@@ -158,7 +158,7 @@ public final class Errno {
   }
 
   /**
-   * The number that C gets for an exception.
+   * Returns the number that C receives for an exception.
    *
    * @param thrown the exception
    * @return the number, which is not 0

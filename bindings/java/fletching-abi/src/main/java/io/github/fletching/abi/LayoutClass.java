@@ -3,7 +3,7 @@
 
 package io.github.fletching.abi;
 
-/** The classes of targets that lay the structs out differently. */
+/** The classes of targets with different struct layouts. */
 public enum LayoutClass {
   /** Targets: x86-64, aarch64, riscv64, ppc64, s390x, wasm64, Windows x64. */
   TARGET_64BIT("64bit", 8, 8),
@@ -25,7 +25,7 @@ public enum LayoutClass {
   }
 
   /**
-   * The class of a target, by the size of a pointer and the alignment of an {@code int64_t} member.
+   * Returns the class of a target with this pointer size and alignment of {@code int64_t} members.
    *
    * @param pointerSize the size of a pointer, in bytes
    * @param int64Align the alignment of an {@code int64_t} member, in bytes

@@ -6,7 +6,7 @@ package io.github.fletching.abi;
 /**
  * Sizes, alignments and offsets of the structs, in bytes.
  *
- * <p>The three numbers of a row are for 64bit, 32bit-align8, 32bit-align4: see {@link LayoutClass}.
+ * <p>The three numbers of a row are for 64bit, 32bit-align8, 32bit-align4; see {@link LayoutClass}.
  */
 public final class Offsets {
   /** {@code ArrowSchema}. */

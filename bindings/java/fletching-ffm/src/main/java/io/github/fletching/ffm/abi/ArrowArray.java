@@ -21,7 +21,7 @@ import java.lang.invoke.MethodHandle;
  * structure.
  */
 public final class ArrowArray {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.ARROW_ARRAY,
@@ -50,8 +50,8 @@ public final class ArrowArray {
   private ArrowArray() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -62,7 +62,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the struct, with its size
    * @return whether it is released
@@ -72,10 +72,10 @@ public final class ArrowArray {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
@@ -88,7 +88,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the struct, with its size
    */
@@ -112,7 +112,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getLength} reads.
+   * Writes the value that {@link #getLength} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -134,7 +134,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getNullCount} reads.
+   * Writes the value that {@link #getNullCount} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -156,7 +156,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getOffset} reads.
+   * Writes the value that {@link #getOffset} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -179,7 +179,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getNBuffers} reads.
+   * Writes the value that {@link #getNBuffers} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -201,7 +201,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getNChildren} reads.
+   * Writes the value that {@link #getNChildren} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -226,7 +226,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getBuffers} reads.
+   * Writes the value that {@link #getBuffers} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -249,7 +249,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getChildren} reads.
+   * Writes the value that {@link #getChildren} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -272,7 +272,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getDictionary} reads.
+   * Writes the value that {@link #getDictionary} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -294,7 +294,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
@@ -317,7 +317,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -327,7 +327,7 @@ public final class ArrowArray {
   }
 
   /**
-   * One entry of {@link #getBuffers}.
+   * Returns an entry of {@link #getBuffers}.
    *
    * @param struct the struct, with its size
    * @param index the index of the entry, from 0 to {@code n_buffers} - 1
@@ -342,11 +342,11 @@ public final class ArrowArray {
   }
 
   /**
-   * One entry of {@link #getBuffers} with a size.
+   * Returns an entry of {@link #getBuffers} with a size.
    *
    * @param struct the struct, with its size
    * @param index the index of the entry, from 0 to {@code n_buffers} - 1
-   * @param size the number of bytes; with 0 the address may be any
+   * @param size the size in bytes; 0 allows any address
    * @return the memory that the entry points to
    * @throws IndexOutOfBoundsException for another index
    */
@@ -355,7 +355,7 @@ public final class ArrowArray {
   }
 
   /**
-   * One entry of {@link #getChildren}.
+   * Returns an entry of {@link #getChildren}.
    *
    * @param struct the struct, with its size
    * @param index the index of the entry, from 0 to {@code n_children} - 1
@@ -373,23 +373,23 @@ public final class ArrowArray {
         ArrowArray.LAYOUT);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(MemorySegment self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setRelease(struct, Stubs.RELEASE);
@@ -397,7 +397,7 @@ public final class ArrowArray {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -410,7 +410,7 @@ public final class ArrowArray {
 
     private static Callbacks take(MemorySegment self) {
       Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
-      markReleased(at(self)); // before the call, which may free the memory of the struct
+      markReleased(at(self)); // before the call, which may free the struct
       return callbacks;
     }
   }
@@ -428,16 +428,16 @@ public final class ArrowArray {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -450,8 +450,8 @@ public final class ArrowArray {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowArray.release");
@@ -463,7 +463,7 @@ public final class ArrowArray {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle RELEASE = Abi.downcall(Release.DESCRIPTOR);
   }

@@ -21,7 +21,7 @@ import java.lang.invoke.MethodHandle;
  * definition.
  */
 public final class ArrowArrayStream {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.ARROW_ARRAY_STREAM,
@@ -40,8 +40,8 @@ public final class ArrowArrayStream {
   private ArrowArrayStream() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -52,7 +52,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the struct, with its size
    * @return whether it is released
@@ -62,10 +62,10 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
@@ -78,7 +78,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the struct, with its size
    */
@@ -102,7 +102,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetSchema} reads.
+   * Writes the value that {@link #getGetSchema} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link GetSchema#stub}; {@code MemorySegment.NULL} for
@@ -126,7 +126,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetNext} reads.
+   * Writes the value that {@link #getGetNext} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link GetNext#stub}; {@code MemorySegment.NULL} for NULL
@@ -148,7 +148,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetLastError} reads.
+   * Writes the value that {@link #getGetLastError} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link GetLastError#stub}; {@code MemorySegment.NULL} for
@@ -171,7 +171,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
@@ -194,7 +194,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -203,12 +203,12 @@ public final class ArrowArrayStream {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link GetSchema}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
@@ -217,7 +217,7 @@ public final class ArrowArrayStream {
     /**
      * Called as {@link GetNext}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
@@ -226,7 +226,7 @@ public final class ArrowArrayStream {
     /**
      * Called as {@link GetLastError}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     MemorySegment getLastError(MemorySegment self);
@@ -234,18 +234,18 @@ public final class ArrowArrayStream {
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(MemorySegment self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setGetSchema(struct, Stubs.GET_SCHEMA);
@@ -256,7 +256,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -279,7 +279,7 @@ public final class ArrowArrayStream {
 
     private static Callbacks take(MemorySegment self) {
       Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
-      markReleased(at(self)); // before the call, which may free the memory of the struct
+      markReleased(at(self)); // before the call, which may free the struct
       return callbacks;
     }
   }
@@ -297,18 +297,18 @@ public final class ArrowArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -322,10 +322,10 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowArrayStream.get_schema");
@@ -351,18 +351,18 @@ public final class ArrowArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -376,10 +376,10 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowArrayStream.get_next");
@@ -404,17 +404,17 @@ public final class ArrowArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     MemorySegment callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -428,9 +428,9 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static MemorySegment invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowArrayStream.get_last_error");
@@ -442,12 +442,12 @@ public final class ArrowArrayStream {
     }
 
     /**
-     * Calls it for the text that it returns. Invalid UTF-8 is replaced.
+     * Calls the function and returns its text. Replaces invalid UTF-8.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return the text, null for NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static String invokeText(MemorySegment function, MemorySegment self) {
       return Abi.text(invoke(function, self));
@@ -466,16 +466,16 @@ public final class ArrowArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -488,8 +488,8 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowArrayStream.release");
@@ -501,7 +501,7 @@ public final class ArrowArrayStream {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle GET_SCHEMA = Abi.downcall(GetSchema.DESCRIPTOR);
     static final MethodHandle GET_NEXT = Abi.downcall(GetNext.DESCRIPTOR);

@@ -21,7 +21,7 @@ import java.lang.invoke.MethodHandle;
  * ArrowAsyncDeviceStreamHandler structure.
  */
 public final class ArrowAsyncDeviceStreamHandler {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER,
@@ -42,8 +42,8 @@ public final class ArrowAsyncDeviceStreamHandler {
   private ArrowAsyncDeviceStreamHandler() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -54,7 +54,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the struct, with its size
    */
@@ -78,7 +78,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getOnSchema} reads.
+   * Writes the value that {@link #getOnSchema} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link OnSchema#stub}; {@code MemorySegment.NULL} for NULL
@@ -101,7 +101,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getOnNextTask} reads.
+   * Writes the value that {@link #getOnNextTask} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link OnNextTask#stub}; {@code MemorySegment.NULL} for
@@ -125,7 +125,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getOnError} reads.
+   * Writes the value that {@link #getOnError} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link OnError#stub}; {@code MemorySegment.NULL} for NULL
@@ -147,7 +147,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
@@ -170,7 +170,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getProducer} reads.
+   * Writes the value that {@link #getProducer} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -193,7 +193,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the consumer owns; {@code MemorySegment.NULL} for NULL
@@ -202,12 +202,12 @@ public final class ArrowAsyncDeviceStreamHandler {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link OnSchema}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param streamSchema the schema of the batches, which the callback may move out
      * @return 0, or an errno value, after which the producer calls only release
      */
@@ -216,10 +216,10 @@ public final class ArrowAsyncDeviceStreamHandler {
     /**
      * Called as {@link OnNextTask}.
      *
-     * @param self the struct whose callback it is
-     * @param task the task of the next batch; {@code MemorySegment.NULL} for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param task the task of the next batch; may be {@code MemorySegment.NULL}
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be {@code
+     *     MemorySegment.NULL}
      * @return 0, or an errno value, after which the producer calls only release
      */
     int onNextTask(MemorySegment self, MemorySegment task, MemorySegment metadata);
@@ -227,30 +227,29 @@ public final class ArrowAsyncDeviceStreamHandler {
     /**
      * Called as {@link OnError}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param code the errno value
-     * @param message the text that describes the error; {@code MemorySegment.NULL} for NULL, which
-     *     is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param message the description of the error; may be {@code MemorySegment.NULL}
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be {@code
+     *     MemorySegment.NULL}
      */
     void onError(MemorySegment self, int code, MemorySegment message, MemorySegment metadata);
 
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(MemorySegment self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setOnSchema(struct, Stubs.ON_SCHEMA);
@@ -261,7 +260,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -303,18 +302,18 @@ public final class ArrowAsyncDeviceStreamHandler {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param streamSchema the schema of the batches, which the callback may move out
      * @return 0, or an errno value, after which the producer calls only release
      */
     int callback(MemorySegment self, MemorySegment streamSchema);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -332,10 +331,10 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param streamSchema the schema of the batches, which the callback may move out
      * @return 0, or an errno value, after which the producer calls only release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment streamSchema) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.on_schema");
@@ -362,20 +361,20 @@ public final class ArrowAsyncDeviceStreamHandler {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
-     * @param task the task of the next batch; {@code MemorySegment.NULL} for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param task the task of the next batch; may be {@code MemorySegment.NULL}
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be {@code
+     *     MemorySegment.NULL}
      * @return 0, or an errno value, after which the producer calls only release
      */
     int callback(MemorySegment self, MemorySegment task, MemorySegment metadata);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -393,12 +392,12 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @param task the task of the next batch; {@code MemorySegment.NULL} for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param task the task of the next batch; may be {@code MemorySegment.NULL}
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be {@code
+     *     MemorySegment.NULL}
      * @return 0, or an errno value, after which the producer calls only release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(
         MemorySegment function, MemorySegment self, MemorySegment task, MemorySegment metadata) {
@@ -425,21 +424,20 @@ public final class ArrowAsyncDeviceStreamHandler {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS, JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param code the errno value
-     * @param message the text that describes the error; {@code MemorySegment.NULL} for NULL, which
-     *     is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param message the description of the error; may be {@code MemorySegment.NULL}
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be {@code
+     *     MemorySegment.NULL}
      */
     void callback(MemorySegment self, int code, MemorySegment message, MemorySegment metadata);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -453,13 +451,12 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param code the errno value
-     * @param message the text that describes the error; {@code MemorySegment.NULL} for NULL, which
-     *     is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
-     * @throws IllegalStateException when the function is NULL
+     * @param message the description of the error; may be {@code MemorySegment.NULL}
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be {@code
+     *     MemorySegment.NULL}
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(
         MemorySegment function,
@@ -488,16 +485,16 @@ public final class ArrowAsyncDeviceStreamHandler {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -511,8 +508,8 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.release");
@@ -524,7 +521,7 @@ public final class ArrowAsyncDeviceStreamHandler {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle ON_SCHEMA = Abi.downcall(OnSchema.DESCRIPTOR);
     static final MethodHandle ON_NEXT_TASK = Abi.downcall(OnNextTask.DESCRIPTOR);

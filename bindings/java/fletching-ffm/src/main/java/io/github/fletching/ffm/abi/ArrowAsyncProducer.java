@@ -22,7 +22,7 @@ import java.lang.invoke.MethodHandle;
  * ArrowAsyncProducer structure.
  */
 public final class ArrowAsyncProducer {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.ARROW_ASYNC_PRODUCER,
@@ -42,8 +42,8 @@ public final class ArrowAsyncProducer {
   private ArrowAsyncProducer() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -66,7 +66,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -89,7 +89,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getRequest} reads.
+   * Writes the value that {@link #getRequest} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link Request#stub}; {@code MemorySegment.NULL} for NULL
@@ -111,7 +111,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getCancel} reads.
+   * Writes the value that {@link #getCancel} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link Cancel#stub}; {@code MemorySegment.NULL} for NULL
@@ -134,7 +134,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getAdditionalMetadata} reads.
+   * Writes the value that {@link #getAdditionalMetadata} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -157,7 +157,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -166,31 +166,31 @@ public final class ArrowAsyncProducer {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link Request}.
      *
-     * @param self the struct whose callback it is
-     * @param n how many more batches are requested
+     * @param self the struct that contains the callback
+     * @param n the number of additional batches
      */
     void request(MemorySegment self, long n);
 
     /**
      * Called as {@link Cancel}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void cancel(MemorySegment self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
-   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
-   * process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct. It stays reachable until {@link #uninstall}. The functions live as
+   * long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setRequest(struct, Stubs.REQUEST);
@@ -199,7 +199,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -230,17 +230,17 @@ public final class ArrowAsyncProducer {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
-     * @param n how many more batches are requested
+     * @param self the struct that contains the callback
+     * @param n the number of additional batches
      */
     void callback(MemorySegment self, long n);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -253,9 +253,9 @@ public final class ArrowAsyncProducer {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @param n how many more batches are requested
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @param n the number of additional batches
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(MemorySegment function, MemorySegment self, long n) {
       Abi.requireFunction(function, "ArrowAsyncProducer.request");
@@ -280,16 +280,16 @@ public final class ArrowAsyncProducer {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -302,8 +302,8 @@ public final class ArrowAsyncProducer {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowAsyncProducer.cancel");
@@ -315,7 +315,7 @@ public final class ArrowAsyncProducer {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle REQUEST = Abi.downcall(Request.DESCRIPTOR);
     static final MethodHandle CANCEL = Abi.downcall(Cancel.DESCRIPTOR);

@@ -21,7 +21,7 @@ import java.lang.invoke.MethodHandle;
  * ArrowAsyncTask structure.
  */
 public final class ArrowAsyncTask {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.ARROW_ASYNC_TASK,
@@ -34,8 +34,8 @@ public final class ArrowAsyncTask {
   private ArrowAsyncTask() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -59,7 +59,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes what {@link #getExtractData} reads.
+   * Writes the value that {@link #getExtractData} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link ExtractData#stub}; {@code MemorySegment.NULL} for
@@ -83,7 +83,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -92,26 +92,26 @@ public final class ArrowAsyncTask {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link ExtractData}.
      *
-     * @param self the struct whose callback it is
-     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; may be
+     *     {@code MemorySegment.NULL}
      * @return 0, or an errno value, after which the producer calls on_error
      */
     int extractData(MemorySegment self, MemorySegment out);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * ExtractData}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link ExtractData}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setExtractData(struct, Stubs.EXTRACT_DATA);
@@ -119,7 +119,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -150,19 +150,19 @@ public final class ArrowAsyncTask {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
-     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; may be
+     *     {@code MemorySegment.NULL}
      * @return 0, or an errno value, after which the producer calls on_error
      */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -176,11 +176,11 @@ public final class ArrowAsyncTask {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; {@code
-     *     MemorySegment.NULL} for NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; may be
+     *     {@code MemorySegment.NULL}
      * @return 0, or an errno value, after which the producer calls on_error
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowAsyncTask.extract_data");
@@ -192,7 +192,7 @@ public final class ArrowAsyncTask {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle EXTRACT_DATA = Abi.downcall(ExtractData.DESCRIPTOR);
   }

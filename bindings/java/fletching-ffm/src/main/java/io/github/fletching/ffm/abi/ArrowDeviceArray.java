@@ -21,7 +21,7 @@ import java.util.Objects;
  * ArrowDeviceArray structure.
  */
 public final class ArrowDeviceArray {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.ARROW_DEVICE_ARRAY,
@@ -41,8 +41,8 @@ public final class ArrowDeviceArray {
   private ArrowDeviceArray() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -53,7 +53,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the struct, with its size
    * @return whether it is released
@@ -63,10 +63,10 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
@@ -79,7 +79,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the struct, with its size
    */
@@ -94,7 +94,7 @@ public final class ArrowDeviceArray {
    * is NULL, the whole struct is released.
    *
    * @param struct the struct, with its size
-   * @return the part of the struct
+   * @return the segment of the field
    */
   public static MemorySegment getArray(MemorySegment struct) {
     return struct.asSlice(ARRAY, ArrowArray.LAYOUT.byteSize());
@@ -114,7 +114,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getDeviceId} reads.
+   * Writes the value that {@link #getDeviceId} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -137,7 +137,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -161,7 +161,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getSyncEvent} reads.
+   * Writes the value that {@link #getSyncEvent} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -185,7 +185,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getReserved} reads.
+   * Writes the value that {@link #getReserved} reads.
    *
    * @param struct the struct, with its size
    * @param index the index of the element, from 0 to 2

@@ -22,7 +22,7 @@ import java.lang.invoke.MethodHandle;
  * ArrowDeviceArrayStream structure.
  */
 public final class ArrowDeviceArrayStream {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.ARROW_DEVICE_ARRAY_STREAM,
@@ -44,8 +44,8 @@ public final class ArrowDeviceArrayStream {
   private ArrowDeviceArrayStream() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -56,7 +56,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the struct, with its size
    * @return whether it is released
@@ -66,10 +66,10 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
@@ -82,7 +82,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the struct, with its size
    */
@@ -107,7 +107,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -129,7 +129,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetSchema} reads.
+   * Writes the value that {@link #getGetSchema} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link GetSchema#stub}; {@code MemorySegment.NULL} for
@@ -153,7 +153,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetNext} reads.
+   * Writes the value that {@link #getGetNext} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link GetNext#stub}; {@code MemorySegment.NULL} for NULL
@@ -175,7 +175,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetLastError} reads.
+   * Writes the value that {@link #getGetLastError} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link GetLastError#stub}; {@code MemorySegment.NULL} for
@@ -198,7 +198,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
@@ -221,7 +221,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -230,12 +230,12 @@ public final class ArrowDeviceArrayStream {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link GetSchema}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
@@ -244,7 +244,7 @@ public final class ArrowDeviceArrayStream {
     /**
      * Called as {@link GetNext}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
@@ -253,7 +253,7 @@ public final class ArrowDeviceArrayStream {
     /**
      * Called as {@link GetLastError}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     MemorySegment getLastError(MemorySegment self);
@@ -261,18 +261,18 @@ public final class ArrowDeviceArrayStream {
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(MemorySegment self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setGetSchema(struct, Stubs.GET_SCHEMA);
@@ -283,7 +283,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -306,7 +306,7 @@ public final class ArrowDeviceArrayStream {
 
     private static Callbacks take(MemorySegment self) {
       Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
-      markReleased(at(self)); // before the call, which may free the memory of the struct
+      markReleased(at(self)); // before the call, which may free the struct
       return callbacks;
     }
   }
@@ -324,18 +324,18 @@ public final class ArrowDeviceArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -349,10 +349,10 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.get_schema");
@@ -378,18 +378,18 @@ public final class ArrowDeviceArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -403,10 +403,10 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.get_next");
@@ -431,17 +431,17 @@ public final class ArrowDeviceArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     MemorySegment callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -455,9 +455,9 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static MemorySegment invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.get_last_error");
@@ -469,12 +469,12 @@ public final class ArrowDeviceArrayStream {
     }
 
     /**
-     * Calls it for the text that it returns. Invalid UTF-8 is replaced.
+     * Calls the function and returns its text. Replaces invalid UTF-8.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return the text, null for NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static String invokeText(MemorySegment function, MemorySegment self) {
       return Abi.text(invoke(function, self));
@@ -493,16 +493,16 @@ public final class ArrowDeviceArrayStream {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -515,8 +515,8 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.release");
@@ -528,7 +528,7 @@ public final class ArrowDeviceArrayStream {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle GET_SCHEMA = Abi.downcall(GetSchema.DESCRIPTOR);
     static final MethodHandle GET_NEXT = Abi.downcall(GetNext.DESCRIPTOR);

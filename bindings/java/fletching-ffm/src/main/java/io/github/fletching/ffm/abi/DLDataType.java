@@ -17,7 +17,7 @@ import java.lang.foreign.StructLayout;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
  */
 public final class DLDataType {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.DL_DATA_TYPE,
@@ -32,8 +32,8 @@ public final class DLDataType {
   private DLDataType() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -57,11 +57,11 @@ public final class DLDataType {
   }
 
   /**
-   * Writes what {@link #getCode} reads.
+   * Writes the value that {@link #getCode} reads.
    *
    * @param struct the struct, with its size
    * @param value the number, from 0 to 255
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setCode(MemorySegment struct, int value) {
     struct.set(JAVA_BYTE, CODE, (byte) Checks.unsigned(value, 8, "DLDataType.code"));
@@ -81,11 +81,11 @@ public final class DLDataType {
   }
 
   /**
-   * Writes what {@link #getBits} reads.
+   * Writes the value that {@link #getBits} reads.
    *
    * @param struct the struct, with its size
    * @param value the number, from 0 to 255
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setBits(MemorySegment struct, int value) {
     struct.set(JAVA_BYTE, BITS, (byte) Checks.unsigned(value, 8, "DLDataType.bits"));
@@ -104,11 +104,11 @@ public final class DLDataType {
   }
 
   /**
-   * Writes what {@link #getLanes} reads.
+   * Writes the value that {@link #getLanes} reads.
    *
    * @param struct the struct, with its size
    * @param value the number, from 0 to 65535
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setLanes(MemorySegment struct, int value) {
     struct.set(JAVA_SHORT, LANES, (short) Checks.unsigned(value, 16, "DLDataType.lanes"));

@@ -15,7 +15,7 @@ import java.lang.foreign.StructLayout;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
  */
 public final class DLDevice {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.DL_DEVICE, JAVA_INT.withName("device_type"), JAVA_INT.withName("device_id"));
@@ -26,8 +26,8 @@ public final class DLDevice {
   private DLDevice() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -50,7 +50,7 @@ public final class DLDevice {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -73,7 +73,7 @@ public final class DLDevice {
   }
 
   /**
-   * Writes what {@link #getDeviceId} reads.
+   * Writes the value that {@link #getDeviceId} reads.
    *
    * @param struct the struct, with its size
    * @param value the number

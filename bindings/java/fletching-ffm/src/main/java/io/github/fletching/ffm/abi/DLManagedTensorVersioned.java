@@ -20,7 +20,7 @@ import java.lang.invoke.MethodHandle;
  * DLManagedTensorVersioned.
  */
 public final class DLManagedTensorVersioned {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.DL_MANAGED_TENSOR_VERSIONED,
@@ -39,8 +39,8 @@ public final class DLManagedTensorVersioned {
   private DLManagedTensorVersioned() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -51,7 +51,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Calls the struct's callback {@code deleter}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code deleter}. Does nothing if it is NULL.
    *
    * @param struct the struct, with its size
    */
@@ -68,7 +68,7 @@ public final class DLManagedTensorVersioned {
    * <p>Mandatory, set by the producer. Valid: see DLPackVersion.
    *
    * @param struct the struct, with its size
-   * @return the part of the struct
+   * @return the segment of the field
    */
   public static MemorySegment getVersion(MemorySegment struct) {
     return struct.asSlice(VERSION, DLPackVersion.LAYOUT.byteSize());
@@ -87,7 +87,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Writes what {@link #getManagerCtx} reads.
+   * Writes the value that {@link #getManagerCtx} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -110,7 +110,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Writes what {@link #getDeleter} reads.
+   * Writes the value that {@link #getDeleter} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link Deleter#stub}; {@code MemorySegment.NULL} for NULL
@@ -133,7 +133,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Writes what {@link #getFlags} reads.
+   * Writes the value that {@link #getFlags} reads.
    *
    * @param struct the struct, with its size
    * @param value the number, unsigned: see {@link Long#toUnsignedString(long)}
@@ -148,29 +148,29 @@ public final class DLManagedTensorVersioned {
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
    *
    * @param struct the struct, with its size
-   * @return the part of the struct
+   * @return the segment of the field
    */
   public static MemorySegment getDlTensor(MemorySegment struct) {
     return struct.asSlice(DL_TENSOR, DLTensor.LAYOUT.byteSize());
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link Deleter}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void deleter(MemorySegment self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Deleter}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Deleter}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setDeleter(struct, Stubs.DELETER);
@@ -178,7 +178,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -206,16 +206,16 @@ public final class DLManagedTensorVersioned {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(MemorySegment self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -229,8 +229,8 @@ public final class DLManagedTensorVersioned {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "DLManagedTensorVersioned.deleter");
@@ -242,7 +242,7 @@ public final class DLManagedTensorVersioned {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle DELETER = Abi.downcall(Deleter.DESCRIPTOR);
   }

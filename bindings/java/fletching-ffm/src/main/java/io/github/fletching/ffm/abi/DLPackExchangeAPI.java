@@ -20,7 +20,7 @@ import java.lang.invoke.MethodHandle;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
  */
 public final class DLPackExchangeAPI {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.DL_PACK_EXCHANGE_API,
@@ -45,8 +45,8 @@ public final class DLPackExchangeAPI {
   private DLPackExchangeAPI() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -62,7 +62,7 @@ public final class DLPackExchangeAPI {
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
    *
    * @param struct the struct, with its size
-   * @return the part of the struct
+   * @return the segment of the field
    */
   public static MemorySegment getHeader(MemorySegment struct) {
     return struct.asSlice(HEADER, DLPackExchangeAPIHeader.LAYOUT.byteSize());
@@ -82,7 +82,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getManagedTensorAllocator} reads.
+   * Writes the value that {@link #getManagedTensorAllocator} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link ManagedTensorAllocator#stub}; {@code
@@ -106,7 +106,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getManagedTensorFromPyObjectNoSync} reads.
+   * Writes the value that {@link #getManagedTensorFromPyObjectNoSync} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link ManagedTensorFromPyObjectNoSync#stub}; {@code
@@ -131,7 +131,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getManagedTensorToPyObjectNoSync} reads.
+   * Writes the value that {@link #getManagedTensorToPyObjectNoSync} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link ManagedTensorToPyObjectNoSync#stub}; {@code
@@ -157,7 +157,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getDltensorFromPyObjectNoSync} reads.
+   * Writes the value that {@link #getDltensorFromPyObjectNoSync} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link DltensorFromPyObjectNoSync#stub}; {@code
@@ -180,7 +180,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getCurrentWorkStream} reads.
+   * Writes the value that {@link #getCurrentWorkStream} reads.
    *
    * @param struct the struct, with its size
    * @param value the function, such as a {@link CurrentWorkStream#stub}; {@code MemorySegment.NULL}
@@ -204,12 +204,11 @@ public final class DLPackExchangeAPI {
         FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
      * @param prototype the tensor with the type, shape and device of the new one
-     * @param out where the callback writes the address of the tensor
-     * @param errorCtx the first argument of {@code setError}; {@code MemorySegment.NULL} for NULL,
-     *     which is allowed
+     * @param out the memory for the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; may be {@code MemorySegment.NULL}
      * @param setError the function that reports an error: its context, kind and text
      * @return 0, or -1 after a call of set_error
      */
@@ -217,9 +216,9 @@ public final class DLPackExchangeAPI {
         MemorySegment prototype, MemorySegment out, MemorySegment errorCtx, MemorySegment setError);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -247,12 +246,11 @@ public final class DLPackExchangeAPI {
      *
      * @param function the address of the function
      * @param prototype the tensor with the type, shape and device of the new one
-     * @param out where the callback writes the address of the tensor
-     * @param errorCtx the first argument of {@code setError}; {@code MemorySegment.NULL} for NULL,
-     *     which is allowed
+     * @param out the memory for the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; may be {@code MemorySegment.NULL}
      * @param setError the function that reports an error: its context, kind and text
      * @return 0, or -1 after a call of set_error
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(
         MemorySegment function,
@@ -284,18 +282,18 @@ public final class DLPackExchangeAPI {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
      * @param pyObject the Python object
-     * @param out where the callback writes the address of the tensor
+     * @param out the memory for the address of the tensor
      * @return 0, or -1 with a Python exception set
      */
     int callback(MemorySegment pyObject, MemorySegment out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -314,9 +312,9 @@ public final class DLPackExchangeAPI {
      *
      * @param function the address of the function
      * @param pyObject the Python object
-     * @param out where the callback writes the address of the tensor
+     * @param out the memory for the address of the tensor
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment pyObject, MemorySegment out) {
       Abi.requireFunction(function, "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync");
@@ -343,18 +341,18 @@ public final class DLPackExchangeAPI {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
      * @param tensor the tensor
-     * @param outPyObject where the callback writes the address of the Python object
+     * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
      */
     int callback(MemorySegment tensor, MemorySegment outPyObject);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -373,9 +371,9 @@ public final class DLPackExchangeAPI {
      *
      * @param function the address of the function
      * @param tensor the tensor
-     * @param outPyObject where the callback writes the address of the Python object
+     * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment tensor, MemorySegment outPyObject) {
       Abi.requireFunction(function, "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync");
@@ -402,7 +400,7 @@ public final class DLPackExchangeAPI {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
      * @param pyObject the Python object
      * @param out the memory of the {@code DLTensor}, which the callback fills
@@ -411,9 +409,9 @@ public final class DLPackExchangeAPI {
     int callback(MemorySegment pyObject, MemorySegment out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -434,7 +432,7 @@ public final class DLPackExchangeAPI {
      * @param pyObject the Python object
      * @param out the memory of the {@code DLTensor}, which the callback fills
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(MemorySegment function, MemorySegment pyObject, MemorySegment out) {
       Abi.requireFunction(function, "DLPackExchangeAPI.dltensor_from_py_object_no_sync");
@@ -459,19 +457,19 @@ public final class DLPackExchangeAPI {
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS);
 
     /**
-     * What C calls. Pointers have no size: use {@code at} of their struct.
+     * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
      * @param deviceType the type of the device
      * @param deviceId the number of the device
-     * @param outCurrentStream where the callback writes the handle of the stream
+     * @param outCurrentStream the memory for the stream handle
      * @return 0, or -1 with a Python exception set
      */
     int callback(int deviceType, int deviceId, MemorySegment outCurrentStream);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -491,9 +489,9 @@ public final class DLPackExchangeAPI {
      * @param function the address of the function
      * @param deviceType the type of the device
      * @param deviceId the number of the device
-     * @param outCurrentStream where the callback writes the handle of the stream
+     * @param outCurrentStream the memory for the stream handle
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(
         MemorySegment function, int deviceType, int deviceId, MemorySegment outCurrentStream) {
@@ -507,7 +505,7 @@ public final class DLPackExchangeAPI {
     }
   }
 
-  // Made when the first function is called: the accessors need no native access.
+  // Created by the first function call, because the accessors need no native access.
   private static final class Calls {
     static final MethodHandle MANAGED_TENSOR_ALLOCATOR =
         Abi.downcall(ManagedTensorAllocator.DESCRIPTOR);

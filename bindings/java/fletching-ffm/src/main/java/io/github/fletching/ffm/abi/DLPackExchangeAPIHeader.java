@@ -16,7 +16,7 @@ import java.lang.foreign.StructLayout;
  * DLPackExchangeAPIHeader.
  */
 public final class DLPackExchangeAPIHeader {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.DL_PACK_EXCHANGE_API_HEADER,
@@ -29,8 +29,8 @@ public final class DLPackExchangeAPIHeader {
   private DLPackExchangeAPIHeader() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -47,7 +47,7 @@ public final class DLPackExchangeAPIHeader {
    * <p>Mandatory, set by the producer. Valid: see DLPackVersion.
    *
    * @param struct the struct, with its size
-   * @return the part of the struct
+   * @return the segment of the field
    */
   public static MemorySegment getVersion(MemorySegment struct) {
     return struct.asSlice(VERSION, DLPackVersion.LAYOUT.byteSize());
@@ -67,7 +67,7 @@ public final class DLPackExchangeAPIHeader {
   }
 
   /**
-   * Writes what {@link #getPrevApi} reads.
+   * Writes the value that {@link #getPrevApi} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL

@@ -16,7 +16,7 @@ import java.lang.foreign.StructLayout;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
  */
 public final class DLPackVersion {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(Offsets.DL_PACK_VERSION, JAVA_INT.withName("major"), JAVA_INT.withName("minor"));
 
@@ -26,8 +26,8 @@ public final class DLPackVersion {
   private DLPackVersion() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -51,11 +51,11 @@ public final class DLPackVersion {
   }
 
   /**
-   * Writes what {@link #getMajor} reads.
+   * Writes the value that {@link #getMajor} reads.
    *
    * @param struct the struct, with its size
    * @param value the number, from 0 to 4294967295
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setMajor(MemorySegment struct, long value) {
     struct.set(JAVA_INT, MAJOR, (int) Checks.unsigned(value, 32, "DLPackVersion.major"));
@@ -74,11 +74,11 @@ public final class DLPackVersion {
   }
 
   /**
-   * Writes what {@link #getMinor} reads.
+   * Writes the value that {@link #getMinor} reads.
    *
    * @param struct the struct, with its size
    * @param value the number, from 0 to 4294967295
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setMinor(MemorySegment struct, long value) {
     struct.set(JAVA_INT, MINOR, (int) Checks.unsigned(value, 32, "DLPackVersion.minor"));

@@ -18,7 +18,7 @@ import java.lang.foreign.StructLayout;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
  */
 public final class DLTensor {
-  /** The layout, padding included. */
+  /** The layout, including padding. */
   public static final StructLayout LAYOUT =
       Abi.layout(
           Offsets.DL_TENSOR,
@@ -41,8 +41,8 @@ public final class DLTensor {
   private DLTensor() {}
 
   /**
-   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it.
+   * Returns the struct that {@code pointer} points to, as a segment of the struct's size. A pointer
+   * from C has no size and gets it here.
    *
    * @param pointer the pointer, not NULL
    * @return the struct
@@ -67,7 +67,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getData} reads.
+   * Writes the value that {@link #getData} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -82,7 +82,7 @@ public final class DLTensor {
    * <p>Mandatory, set by the producer. Valid: the device that can access data.
    *
    * @param struct the struct, with its size
-   * @return the part of the struct
+   * @return the segment of the field
    */
   public static MemorySegment getDevice(MemorySegment struct) {
     return struct.asSlice(DEVICE, DLDevice.LAYOUT.byteSize());
@@ -101,7 +101,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getNdim} reads.
+   * Writes the value that {@link #getNdim} reads.
    *
    * @param struct the struct, with its size
    * @param value the number
@@ -116,7 +116,7 @@ public final class DLTensor {
    * <p>Mandatory, set by the producer. Valid: see DLDataType.
    *
    * @param struct the struct, with its size
-   * @return the part of the struct
+   * @return the segment of the field
    */
   public static MemorySegment getDtype(MemorySegment struct) {
     return struct.asSlice(DTYPE, DLDataType.LAYOUT.byteSize());
@@ -136,7 +136,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getShape} reads.
+   * Writes the value that {@link #getShape} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -159,7 +159,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getStrides} reads.
+   * Writes the value that {@link #getStrides} reads.
    *
    * @param struct the struct, with its size
    * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
@@ -181,7 +181,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getByteOffset} reads.
+   * Writes the value that {@link #getByteOffset} reads.
    *
    * @param struct the struct, with its size
    * @param value the number, unsigned: see {@link Long#toUnsignedString(long)}
@@ -191,7 +191,7 @@ public final class DLTensor {
   }
 
   /**
-   * One entry of {@link #getShape}.
+   * Returns an entry of {@link #getShape}.
    *
    * @param struct the struct, with its size
    * @param index the index of the entry, from 0 to {@code ndim} - 1
@@ -206,7 +206,7 @@ public final class DLTensor {
   }
 
   /**
-   * One entry of {@link #getStrides}.
+   * Returns an entry of {@link #getStrides}.
    *
    * @param struct the struct, with its size
    * @param index the index of the entry, from 0 to {@code ndim} - 1

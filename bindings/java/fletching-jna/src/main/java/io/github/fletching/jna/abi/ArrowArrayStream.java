@@ -16,7 +16,7 @@ import io.github.fletching.abi.engine.Failures;
  * definition.
  */
 public final class ArrowArrayStream {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ARRAY_STREAM);
 
   private static final long GET_SCHEMA = Abi.offsetOf(Offsets.ARROW_ARRAY_STREAM, "get_schema");
@@ -31,14 +31,14 @@ public final class ArrowArrayStream {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the address of the struct
    * @return whether it is released
@@ -48,10 +48,10 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
@@ -64,7 +64,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the address of the struct
    */
@@ -88,7 +88,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetSchema} reads.
+   * Writes the value that {@link #getGetSchema} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link GetSchema#stub}; null for NULL
@@ -111,7 +111,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetNext} reads.
+   * Writes the value that {@link #getGetNext} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link GetNext#stub}; null for NULL
@@ -133,7 +133,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetLastError} reads.
+   * Writes the value that {@link #getGetLastError} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link GetLastError#stub}; null for NULL
@@ -155,7 +155,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Release#stub}; null for NULL
@@ -178,7 +178,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -187,12 +187,12 @@ public final class ArrowArrayStream {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link GetSchema}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
@@ -201,7 +201,7 @@ public final class ArrowArrayStream {
     /**
      * Called as {@link GetNext}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
@@ -210,7 +210,7 @@ public final class ArrowArrayStream {
     /**
      * Called as {@link GetLastError}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer getLastError(Pointer self);
@@ -218,18 +218,18 @@ public final class ArrowArrayStream {
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(Pointer self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setGetSchema(struct, Stubs.GET_SCHEMA);
@@ -240,7 +240,7 @@ public final class ArrowArrayStream {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -262,7 +262,7 @@ public final class ArrowArrayStream {
 
     private static Callbacks take(Pointer self) {
       Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
-      markReleased(self); // before the call, which may free the memory of the struct
+      markReleased(self); // before the call, which may free the struct
       return callbacks;
     }
   }
@@ -277,18 +277,18 @@ public final class ArrowArrayStream {
   @FunctionalInterface
   public interface GetSchema {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -307,10 +307,10 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowArrayStream.get_schema", self, out);
@@ -328,18 +328,18 @@ public final class ArrowArrayStream {
   @FunctionalInterface
   public interface GetNext {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -358,10 +358,10 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowArrayStream.get_next", self, out);
@@ -378,17 +378,17 @@ public final class ArrowArrayStream {
   @FunctionalInterface
   public interface GetLastError {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -406,21 +406,21 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static Pointer invoke(Pointer function, Pointer self) {
       return (Pointer) Abi.call(Pointer.class, function, "ArrowArrayStream.get_last_error", self);
     }
 
     /**
-     * Calls it for the text that it returns. Invalid UTF-8 is replaced.
+     * Calls the function and returns its text. Replaces invalid UTF-8.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return the text, null for NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static String invokeText(Pointer function, Pointer self) {
       return Abi.text(invoke(function, self));
@@ -436,16 +436,16 @@ public final class ArrowArrayStream {
   @FunctionalInterface
   public interface Release {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -459,8 +459,8 @@ public final class ArrowArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowArrayStream.release", self);

@@ -16,7 +16,7 @@ import io.github.fletching.abi.engine.Failures;
  * ArrowAsyncDeviceStreamHandler structure.
  */
 public final class ArrowAsyncDeviceStreamHandler {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
 
   private static final long ON_SCHEMA =
@@ -37,14 +37,14 @@ public final class ArrowAsyncDeviceStreamHandler {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the address of the struct
    */
@@ -68,7 +68,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getOnSchema} reads.
+   * Writes the value that {@link #getOnSchema} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link OnSchema#stub}; null for NULL
@@ -91,7 +91,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getOnNextTask} reads.
+   * Writes the value that {@link #getOnNextTask} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link OnNextTask#stub}; null for NULL
@@ -114,7 +114,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getOnError} reads.
+   * Writes the value that {@link #getOnError} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link OnError#stub}; null for NULL
@@ -136,7 +136,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Release#stub}; null for NULL
@@ -159,7 +159,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getProducer} reads.
+   * Writes the value that {@link #getProducer} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -182,7 +182,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the consumer owns; null for NULL
@@ -191,12 +191,12 @@ public final class ArrowAsyncDeviceStreamHandler {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link OnSchema}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param streamSchema the schema of the batches, which the callback may move out
      * @return 0, or an errno value, after which the producer calls only release
      */
@@ -205,10 +205,9 @@ public final class ArrowAsyncDeviceStreamHandler {
     /**
      * Called as {@link OnNextTask}.
      *
-     * @param self the struct whose callback it is
-     * @param task the task of the next batch; null for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
-     *     is allowed
+     * @param self the struct that contains the callback
+     * @param task the task of the next batch; may be null
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be null
      * @return 0, or an errno value, after which the producer calls only release
      */
     int onNextTask(Pointer self, Pointer task, Pointer metadata);
@@ -216,29 +215,28 @@ public final class ArrowAsyncDeviceStreamHandler {
     /**
      * Called as {@link OnError}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param code the errno value
-     * @param message the text that describes the error; null for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
-     *     is allowed
+     * @param message the description of the error; may be null
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be null
      */
     void onError(Pointer self, int code, Pointer message, Pointer metadata);
 
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(Pointer self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setOnSchema(struct, Stubs.ON_SCHEMA);
@@ -249,7 +247,7 @@ public final class ArrowAsyncDeviceStreamHandler {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -287,18 +285,18 @@ public final class ArrowAsyncDeviceStreamHandler {
   @FunctionalInterface
   public interface OnSchema {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param streamSchema the schema of the batches, which the callback may move out
      * @return 0, or an errno value, after which the producer calls only release
      */
     int callback(Pointer self, Pointer streamSchema);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -317,10 +315,10 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param streamSchema the schema of the batches, which the callback may move out
      * @return 0, or an errno value, after which the producer calls only release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer streamSchema) {
       return (int)
@@ -341,20 +339,19 @@ public final class ArrowAsyncDeviceStreamHandler {
   @FunctionalInterface
   public interface OnNextTask {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
-     * @param task the task of the next batch; null for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
-     *     is allowed
+     * @param self the struct that contains the callback
+     * @param task the task of the next batch; may be null
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be null
      * @return 0, or an errno value, after which the producer calls only release
      */
     int callback(Pointer self, Pointer task, Pointer metadata);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -374,12 +371,11 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @param task the task of the next batch; null for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
-     *     is allowed
+     * @param self the struct that contains the callback
+     * @param task the task of the next batch; may be null
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be null
      * @return 0, or an errno value, after which the producer calls only release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer task, Pointer metadata) {
       return (int)
@@ -404,20 +400,19 @@ public final class ArrowAsyncDeviceStreamHandler {
   @FunctionalInterface
   public interface OnError {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param code the errno value
-     * @param message the text that describes the error; null for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
-     *     is allowed
+     * @param message the description of the error; may be null
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be null
      */
     void callback(Pointer self, int code, Pointer message, Pointer metadata);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -436,12 +431,11 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param code the errno value
-     * @param message the text that describes the error; null for NULL, which is allowed
-     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
-     *     is allowed
-     * @throws IllegalStateException when the function is NULL
+     * @param message the description of the error; may be null
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; may be null
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(
         Pointer function, Pointer self, int code, Pointer message, Pointer metadata) {
@@ -465,16 +459,16 @@ public final class ArrowAsyncDeviceStreamHandler {
   @FunctionalInterface
   public interface Release {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -490,8 +484,8 @@ public final class ArrowAsyncDeviceStreamHandler {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowAsyncDeviceStreamHandler.release", self);

@@ -15,7 +15,7 @@ import io.github.fletching.abi.Offsets;
  * ArrowAsyncProducer structure.
  */
 public final class ArrowAsyncProducer {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ASYNC_PRODUCER);
 
   private static final long DEVICE_TYPE = Abi.offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "device_type");
@@ -31,7 +31,7 @@ public final class ArrowAsyncProducer {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -50,7 +50,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -73,7 +73,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getRequest} reads.
+   * Writes the value that {@link #getRequest} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Request#stub}; null for NULL
@@ -95,7 +95,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getCancel} reads.
+   * Writes the value that {@link #getCancel} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Cancel#stub}; null for NULL
@@ -118,7 +118,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getAdditionalMetadata} reads.
+   * Writes the value that {@link #getAdditionalMetadata} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -141,7 +141,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -150,31 +150,31 @@ public final class ArrowAsyncProducer {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link Request}.
      *
-     * @param self the struct whose callback it is
-     * @param n how many more batches are requested
+     * @param self the struct that contains the callback
+     * @param n the number of additional batches
      */
     void request(Pointer self, long n);
 
     /**
      * Called as {@link Cancel}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void cancel(Pointer self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
-   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
-   * process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct. It stays reachable until {@link #uninstall}. The functions live as
+   * long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setRequest(struct, Stubs.REQUEST);
@@ -183,7 +183,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -211,17 +211,17 @@ public final class ArrowAsyncProducer {
   @FunctionalInterface
   public interface Request {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
-     * @param n how many more batches are requested
+     * @param self the struct that contains the callback
+     * @param n the number of additional batches
      */
     void callback(Pointer self, long n);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -238,9 +238,9 @@ public final class ArrowAsyncProducer {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @param n how many more batches are requested
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @param n the number of additional batches
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self, long n) {
       Abi.call(void.class, function, "ArrowAsyncProducer.request", self, n);
@@ -257,16 +257,16 @@ public final class ArrowAsyncProducer {
   @FunctionalInterface
   public interface Cancel {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -280,8 +280,8 @@ public final class ArrowAsyncProducer {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowAsyncProducer.cancel", self);

@@ -16,7 +16,7 @@ import io.github.fletching.abi.engine.Failures;
  * ArrowAsyncTask structure.
  */
 public final class ArrowAsyncTask {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ASYNC_TASK);
 
   private static final long EXTRACT_DATA = Abi.offsetOf(Offsets.ARROW_ASYNC_TASK, "extract_data");
@@ -27,7 +27,7 @@ public final class ArrowAsyncTask {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -47,7 +47,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes what {@link #getExtractData} reads.
+   * Writes the value that {@link #getExtractData} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link ExtractData#stub}; null for NULL
@@ -70,7 +70,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -79,26 +79,25 @@ public final class ArrowAsyncTask {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link ExtractData}.
      *
-     * @param self the struct whose callback it is
-     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; null for
-     *     NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; may be null
      * @return 0, or an errno value, after which the producer calls on_error
      */
     int extractData(Pointer self, Pointer out);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * ExtractData}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link ExtractData}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setExtractData(struct, Stubs.EXTRACT_DATA);
@@ -106,7 +105,7 @@ public final class ArrowAsyncTask {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -134,19 +133,18 @@ public final class ArrowAsyncTask {
   @FunctionalInterface
   public interface ExtractData {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
-     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; null for
-     *     NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; may be null
      * @return 0, or an errno value, after which the producer calls on_error
      */
     int callback(Pointer self, Pointer out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -165,11 +163,10 @@ public final class ArrowAsyncTask {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; null for
-     *     NULL, which is allowed
+     * @param self the struct that contains the callback
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; may be null
      * @return 0, or an errno value, after which the producer calls on_error
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowAsyncTask.extract_data", self, out);

@@ -16,7 +16,7 @@ import java.util.Objects;
  * ArrowDeviceArray structure.
  */
 public final class ArrowDeviceArray {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.ARROW_DEVICE_ARRAY);
 
   private static final long ARRAY = Abi.offsetOf(Offsets.ARROW_DEVICE_ARRAY, "array");
@@ -30,14 +30,14 @@ public final class ArrowDeviceArray {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the address of the struct
    * @return whether it is released
@@ -47,10 +47,10 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
@@ -63,7 +63,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the address of the struct
    */
@@ -98,7 +98,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getDeviceId} reads.
+   * Writes the value that {@link #getDeviceId} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -121,7 +121,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -145,7 +145,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getSyncEvent} reads.
+   * Writes the value that {@link #getSyncEvent} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -169,7 +169,7 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Writes what {@link #getReserved} reads.
+   * Writes the value that {@link #getReserved} reads.
    *
    * @param struct the address of the struct
    * @param index the index of the element, from 0 to 2

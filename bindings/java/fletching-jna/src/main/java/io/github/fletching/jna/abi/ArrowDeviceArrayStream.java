@@ -16,7 +16,7 @@ import io.github.fletching.abi.engine.Failures;
  * ArrowDeviceArrayStream structure.
  */
 public final class ArrowDeviceArrayStream {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.ARROW_DEVICE_ARRAY_STREAM);
 
   private static final long DEVICE_TYPE =
@@ -35,14 +35,14 @@ public final class ArrowDeviceArrayStream {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the address of the struct
    * @return whether it is released
@@ -52,10 +52,10 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
@@ -68,7 +68,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the address of the struct
    */
@@ -93,7 +93,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -115,7 +115,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetSchema} reads.
+   * Writes the value that {@link #getGetSchema} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link GetSchema#stub}; null for NULL
@@ -138,7 +138,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetNext} reads.
+   * Writes the value that {@link #getGetNext} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link GetNext#stub}; null for NULL
@@ -160,7 +160,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getGetLastError} reads.
+   * Writes the value that {@link #getGetLastError} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link GetLastError#stub}; null for NULL
@@ -182,7 +182,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Release#stub}; null for NULL
@@ -205,7 +205,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -214,12 +214,12 @@ public final class ArrowDeviceArrayStream {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link GetSchema}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
@@ -228,7 +228,7 @@ public final class ArrowDeviceArrayStream {
     /**
      * Called as {@link GetNext}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
@@ -237,7 +237,7 @@ public final class ArrowDeviceArrayStream {
     /**
      * Called as {@link GetLastError}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer getLastError(Pointer self);
@@ -245,18 +245,18 @@ public final class ArrowDeviceArrayStream {
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(Pointer self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setGetSchema(struct, Stubs.GET_SCHEMA);
@@ -267,7 +267,7 @@ public final class ArrowDeviceArrayStream {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -289,7 +289,7 @@ public final class ArrowDeviceArrayStream {
 
     private static Callbacks take(Pointer self) {
       Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
-      markReleased(self); // before the call, which may free the memory of the struct
+      markReleased(self); // before the call, which may free the struct
       return callbacks;
     }
   }
@@ -304,18 +304,18 @@ public final class ArrowDeviceArrayStream {
   @FunctionalInterface
   public interface GetSchema {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -334,10 +334,10 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowSchema}, which the callback fills
      * @return 0, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowDeviceArrayStream.get_schema", self, out);
@@ -355,18 +355,18 @@ public final class ArrowDeviceArrayStream {
   @FunctionalInterface
   public interface GetNext {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
      */
     int callback(Pointer self, Pointer out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -385,10 +385,10 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
      * @return 0 for an array or the end, or an errno value without output to release
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowDeviceArrayStream.get_next", self, out);
@@ -405,17 +405,17 @@ public final class ArrowDeviceArrayStream {
   @FunctionalInterface
   public interface GetLastError {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
      */
     Pointer callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -433,9 +433,9 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return a message that is valid until the next call on the stream, or NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static Pointer invoke(Pointer function, Pointer self) {
       return (Pointer)
@@ -443,12 +443,12 @@ public final class ArrowDeviceArrayStream {
     }
 
     /**
-     * Calls it for the text that it returns. Invalid UTF-8 is replaced.
+     * Calls the function and returns its text. Replaces invalid UTF-8.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      * @return the text, null for NULL
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static String invokeText(Pointer function, Pointer self) {
       return Abi.text(invoke(function, self));
@@ -464,16 +464,16 @@ public final class ArrowDeviceArrayStream {
   @FunctionalInterface
   public interface Release {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -487,8 +487,8 @@ public final class ArrowDeviceArrayStream {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowDeviceArrayStream.release", self);

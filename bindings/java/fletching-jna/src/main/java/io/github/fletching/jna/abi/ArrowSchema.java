@@ -16,7 +16,7 @@ import io.github.fletching.abi.engine.Checks;
  * ArrowSchema structure.
  */
 public final class ArrowSchema {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.ARROW_SCHEMA);
 
   private static final long FORMAT = Abi.offsetOf(Offsets.ARROW_SCHEMA, "format");
@@ -34,14 +34,14 @@ public final class ArrowSchema {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
   /**
-   * Whether the struct is released: its release callback is NULL.
+   * Returns whether the struct is released: its release callback is NULL.
    *
    * @param struct the address of the struct
    * @return whether it is released
@@ -51,10 +51,10 @@ public final class ArrowSchema {
   }
 
   /**
-   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   * Moves the struct: copies it and marks {@code from} as released without a release call.
    *
-   * @param from the struct, whose owner is the caller
-   * @param to the memory for it, whose content is not released
+   * @param from the struct, which the caller owns
+   * @param to the memory for the copy, which is overwritten without a release
    */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
@@ -67,7 +67,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code release}. Does nothing if it is NULL.
    *
    * @param struct the address of the struct
    */
@@ -92,7 +92,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getFormat} reads.
+   * Writes the value that {@link #getFormat} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -114,7 +114,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getName} reads.
+   * Writes the value that {@link #getName} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -138,7 +138,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getMetadata} reads.
+   * Writes the value that {@link #getMetadata} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -161,7 +161,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getFlags} reads.
+   * Writes the value that {@link #getFlags} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -183,7 +183,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getNChildren} reads.
+   * Writes the value that {@link #getNChildren} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -206,7 +206,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getChildren} reads.
+   * Writes the value that {@link #getChildren} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -229,7 +229,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getDictionary} reads.
+   * Writes the value that {@link #getDictionary} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -251,7 +251,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getRelease} reads.
+   * Writes the value that {@link #getRelease} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Release#stub}; null for NULL
@@ -274,7 +274,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Writes what {@link #getPrivateData} reads.
+   * Writes the value that {@link #getPrivateData} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -284,7 +284,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * The text that {@link #getFormat} points to. Invalid UTF-8 is replaced.
+   * Returns the text that {@link #getFormat} points to. Replaces invalid UTF-8.
    *
    * @param struct the address of the struct
    * @return the text, null for NULL
@@ -294,7 +294,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * The text that {@link #getName} points to. Invalid UTF-8 is replaced.
+   * Returns the text that {@link #getName} points to. Replaces invalid UTF-8.
    *
    * @param struct the address of the struct
    * @return the text, null for NULL
@@ -304,7 +304,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * One entry of {@link #getChildren}.
+   * Returns an entry of {@link #getChildren}.
    *
    * @param struct the address of the struct
    * @param index the index of the entry, from 0 to {@code n_children} - 1
@@ -319,23 +319,23 @@ public final class ArrowSchema {
         "ArrowSchema.children", index, list.getPointer(index * Abi.POINTER_SIZE));
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link Release}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void release(Pointer self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Release}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Release}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setRelease(struct, Stubs.RELEASE);
@@ -343,7 +343,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -356,7 +356,7 @@ public final class ArrowSchema {
 
     private static Callbacks take(Pointer self) {
       Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
-      markReleased(self); // before the call, which may free the memory of the struct
+      markReleased(self); // before the call, which may free the struct
       return callbacks;
     }
   }
@@ -371,16 +371,16 @@ public final class ArrowSchema {
   @FunctionalInterface
   public interface Release {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -394,8 +394,8 @@ public final class ArrowSchema {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowSchema.release", self);

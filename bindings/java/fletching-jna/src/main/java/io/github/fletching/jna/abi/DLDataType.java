@@ -14,7 +14,7 @@ import io.github.fletching.abi.engine.Checks;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
  */
 public final class DLDataType {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_DATA_TYPE);
 
   private static final long CODE = Abi.offsetOf(Offsets.DL_DATA_TYPE, "code");
@@ -26,7 +26,7 @@ public final class DLDataType {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -46,11 +46,11 @@ public final class DLDataType {
   }
 
   /**
-   * Writes what {@link #getCode} reads.
+   * Writes the value that {@link #getCode} reads.
    *
    * @param struct the address of the struct
    * @param value the number, from 0 to 255
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setCode(Pointer struct, int value) {
     struct.setByte(CODE, (byte) Checks.unsigned(value, 8, "DLDataType.code"));
@@ -70,11 +70,11 @@ public final class DLDataType {
   }
 
   /**
-   * Writes what {@link #getBits} reads.
+   * Writes the value that {@link #getBits} reads.
    *
    * @param struct the address of the struct
    * @param value the number, from 0 to 255
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setBits(Pointer struct, int value) {
     struct.setByte(BITS, (byte) Checks.unsigned(value, 8, "DLDataType.bits"));
@@ -93,11 +93,11 @@ public final class DLDataType {
   }
 
   /**
-   * Writes what {@link #getLanes} reads.
+   * Writes the value that {@link #getLanes} reads.
    *
    * @param struct the address of the struct
    * @param value the number, from 0 to 65535
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setLanes(Pointer struct, int value) {
     struct.setShort(LANES, (short) Checks.unsigned(value, 16, "DLDataType.lanes"));

@@ -13,7 +13,7 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
  */
 public final class DLDevice {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_DEVICE);
 
   private static final long DEVICE_TYPE = Abi.offsetOf(Offsets.DL_DEVICE, "device_type");
@@ -24,7 +24,7 @@ public final class DLDevice {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -43,7 +43,7 @@ public final class DLDevice {
   }
 
   /**
-   * Writes what {@link #getDeviceType} reads.
+   * Writes the value that {@link #getDeviceType} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -66,7 +66,7 @@ public final class DLDevice {
   }
 
   /**
-   * Writes what {@link #getDeviceId} reads.
+   * Writes the value that {@link #getDeviceId} reads.
    *
    * @param struct the address of the struct
    * @param value the number

@@ -14,7 +14,7 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
  */
 public final class DLManagedTensor {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_MANAGED_TENSOR);
 
   private static final long DL_TENSOR = Abi.offsetOf(Offsets.DL_MANAGED_TENSOR, "dl_tensor");
@@ -26,14 +26,14 @@ public final class DLManagedTensor {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
   /**
-   * Calls the struct's callback {@code deleter}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code deleter}. Does nothing if it is NULL.
    *
    * @param struct the address of the struct
    */
@@ -69,7 +69,7 @@ public final class DLManagedTensor {
   }
 
   /**
-   * Writes what {@link #getManagerCtx} reads.
+   * Writes the value that {@link #getManagerCtx} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -92,7 +92,7 @@ public final class DLManagedTensor {
   }
 
   /**
-   * Writes what {@link #getDeleter} reads.
+   * Writes the value that {@link #getDeleter} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Deleter#stub}; null for NULL
@@ -101,23 +101,23 @@ public final class DLManagedTensor {
     struct.setPointer(DELETER, value);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link Deleter}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void deleter(Pointer self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Deleter}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Deleter}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setDeleter(struct, Stubs.DELETER);
@@ -125,7 +125,7 @@ public final class DLManagedTensor {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -150,16 +150,16 @@ public final class DLManagedTensor {
   @FunctionalInterface
   public interface Deleter {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -173,8 +173,8 @@ public final class DLManagedTensor {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "DLManagedTensor.deleter", self);

@@ -15,7 +15,7 @@ import io.github.fletching.abi.Offsets;
  * DLManagedTensorVersioned.
  */
 public final class DLManagedTensorVersioned {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_MANAGED_TENSOR_VERSIONED);
 
   private static final long VERSION = Abi.offsetOf(Offsets.DL_MANAGED_TENSOR_VERSIONED, "version");
@@ -31,14 +31,14 @@ public final class DLManagedTensorVersioned {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
   /**
-   * Calls the struct's callback {@code deleter}; when that is NULL, does nothing.
+   * Calls the struct's callback {@code deleter}. Does nothing if it is NULL.
    *
    * @param struct the address of the struct
    */
@@ -74,7 +74,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Writes what {@link #getManagerCtx} reads.
+   * Writes the value that {@link #getManagerCtx} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -97,7 +97,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Writes what {@link #getDeleter} reads.
+   * Writes the value that {@link #getDeleter} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link Deleter#stub}; null for NULL
@@ -120,7 +120,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Writes what {@link #getFlags} reads.
+   * Writes the value that {@link #getFlags} reads.
    *
    * @param struct the address of the struct
    * @param value the number, unsigned: see {@link Long#toUnsignedString(long)}
@@ -141,23 +141,23 @@ public final class DLManagedTensorVersioned {
     return struct.share(DL_TENSOR, DLTensor.SIZE);
   }
 
-  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  /** The calls that C makes on structs filled by {@link #install}, on any thread. */
   public interface Callbacks {
     /**
      * Called as {@link Deleter}.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void deleter(Pointer self);
   }
 
   /**
-   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
-   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
-   * Deleter}. The functions live as long as the process, one for each callback.
+   * Fills the callbacks and private_data of {@code struct}. {@code callbacks} receives the calls
+   * that C makes on the struct or on a struct that it is moved to. It stays reachable until C has
+   * called {@link Deleter}. The functions live as long as the process, one per callback.
    *
    * @param struct the struct to fill, which is not released
-   * @param callbacks what C calls
+   * @param callbacks the receiver of the calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setDeleter(struct, Stubs.DELETER);
@@ -165,7 +165,7 @@ public final class DLManagedTensorVersioned {
   }
 
   /**
-   * Undoes {@link #install} for a struct that C will not call any more.
+   * Reverts {@link #install} for a struct on which C will make no more calls.
    *
    * @param struct the struct that was filled
    */
@@ -190,16 +190,16 @@ public final class DLManagedTensorVersioned {
   @FunctionalInterface
   public interface Deleter {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
-     * @param self the struct whose callback it is
+     * @param self the struct that contains the callback
      */
     void callback(Pointer self);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -215,8 +215,8 @@ public final class DLManagedTensorVersioned {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param self the struct whose callback it is
-     * @throws IllegalStateException when the function is NULL
+     * @param self the struct that contains the callback
+     * @throws IllegalStateException if the function is NULL
      */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "DLManagedTensorVersioned.deleter", self);

@@ -15,7 +15,7 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
  */
 public final class DLPackExchangeAPI {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_PACK_EXCHANGE_API);
 
   private static final long HEADER = Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API, "header");
@@ -35,7 +35,7 @@ public final class DLPackExchangeAPI {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -66,7 +66,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getManagedTensorAllocator} reads.
+   * Writes the value that {@link #getManagedTensorAllocator} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link ManagedTensorAllocator#stub}; null for NULL
@@ -88,7 +88,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getManagedTensorFromPyObjectNoSync} reads.
+   * Writes the value that {@link #getManagedTensorFromPyObjectNoSync} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link ManagedTensorFromPyObjectNoSync#stub}; null for
@@ -112,7 +112,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getManagedTensorToPyObjectNoSync} reads.
+   * Writes the value that {@link #getManagedTensorToPyObjectNoSync} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link ManagedTensorToPyObjectNoSync#stub}; null for NULL
@@ -136,7 +136,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getDltensorFromPyObjectNoSync} reads.
+   * Writes the value that {@link #getDltensorFromPyObjectNoSync} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link DltensorFromPyObjectNoSync#stub}; null for NULL
@@ -158,7 +158,7 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Writes what {@link #getCurrentWorkStream} reads.
+   * Writes the value that {@link #getCurrentWorkStream} reads.
    *
    * @param struct the address of the struct
    * @param value the function, such as a {@link CurrentWorkStream#stub}; null for NULL
@@ -177,20 +177,20 @@ public final class DLPackExchangeAPI {
   @FunctionalInterface
   public interface ManagedTensorAllocator {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
      * @param prototype the tensor with the type, shape and device of the new one
-     * @param out where the callback writes the address of the tensor
-     * @param errorCtx the first argument of {@code setError}; null for NULL, which is allowed
+     * @param out the memory for the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; may be null
      * @param setError the function that reports an error: its context, kind and text
      * @return 0, or -1 after a call of set_error
      */
     int callback(Pointer prototype, Pointer out, Pointer errorCtx, Pointer setError);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -221,11 +221,11 @@ public final class DLPackExchangeAPI {
      *
      * @param function the address of the function
      * @param prototype the tensor with the type, shape and device of the new one
-     * @param out where the callback writes the address of the tensor
-     * @param errorCtx the first argument of {@code setError}; null for NULL, which is allowed
+     * @param out the memory for the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; may be null
      * @param setError the function that reports an error: its context, kind and text
      * @return 0, or -1 after a call of set_error
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(
         Pointer function, Pointer prototype, Pointer out, Pointer errorCtx, Pointer setError) {
@@ -251,18 +251,18 @@ public final class DLPackExchangeAPI {
   @FunctionalInterface
   public interface ManagedTensorFromPyObjectNoSync {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
      * @param pyObject the Python object
-     * @param out where the callback writes the address of the tensor
+     * @param out the memory for the address of the tensor
      * @return 0, or -1 with a Python exception set
      */
     int callback(Pointer pyObject, Pointer out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -282,9 +282,9 @@ public final class DLPackExchangeAPI {
      *
      * @param function the address of the function
      * @param pyObject the Python object
-     * @param out where the callback writes the address of the tensor
+     * @param out the memory for the address of the tensor
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer pyObject, Pointer out) {
       return (int)
@@ -308,18 +308,18 @@ public final class DLPackExchangeAPI {
   @FunctionalInterface
   public interface ManagedTensorToPyObjectNoSync {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
      * @param tensor the tensor
-     * @param outPyObject where the callback writes the address of the Python object
+     * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
      */
     int callback(Pointer tensor, Pointer outPyObject);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -339,9 +339,9 @@ public final class DLPackExchangeAPI {
      *
      * @param function the address of the function
      * @param tensor the tensor
-     * @param outPyObject where the callback writes the address of the Python object
+     * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer tensor, Pointer outPyObject) {
       return (int)
@@ -365,7 +365,7 @@ public final class DLPackExchangeAPI {
   @FunctionalInterface
   public interface DltensorFromPyObjectNoSync {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
      * @param pyObject the Python object
      * @param out the memory of the {@code DLTensor}, which the callback fills
@@ -374,9 +374,9 @@ public final class DLPackExchangeAPI {
     int callback(Pointer pyObject, Pointer out);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -398,7 +398,7 @@ public final class DLPackExchangeAPI {
      * @param pyObject the Python object
      * @param out the memory of the {@code DLTensor}, which the callback fills
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, Pointer pyObject, Pointer out) {
       return (int)
@@ -421,19 +421,19 @@ public final class DLPackExchangeAPI {
   @FunctionalInterface
   public interface CurrentWorkStream {
     /**
-     * What C calls.
+     * Receives the calls from C.
      *
      * @param deviceType the type of the device
      * @param deviceId the number of the device
-     * @param outCurrentStream where the callback writes the handle of the stream
+     * @param outCurrentStream the memory for the stream handle
      * @return 0, or -1 with a Python exception set
      */
     int callback(int deviceType, int deviceId, Pointer outCurrentStream);
 
     /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
+     * Creates a C function that calls {@code callback}. It is never freed, so create one and find
+     * the object of a struct by its private_data. An exception of the callback is logged, and C
+     * receives the callback's failure value.
      *
      * @param callback the callback
      * @return the address of the function
@@ -455,9 +455,9 @@ public final class DLPackExchangeAPI {
      * @param function the address of the function
      * @param deviceType the type of the device
      * @param deviceId the number of the device
-     * @param outCurrentStream where the callback writes the handle of the stream
+     * @param outCurrentStream the memory for the stream handle
      * @return 0, or -1 with a Python exception set
-     * @throws IllegalStateException when the function is NULL
+     * @throws IllegalStateException if the function is NULL
      */
     static int invoke(Pointer function, int deviceType, int deviceId, Pointer outCurrentStream) {
       return (int)

@@ -14,7 +14,7 @@ import io.github.fletching.abi.Offsets;
  * DLPackExchangeAPIHeader.
  */
 public final class DLPackExchangeAPIHeader {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_PACK_EXCHANGE_API_HEADER);
 
   private static final long VERSION = Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API_HEADER, "version");
@@ -26,7 +26,7 @@ public final class DLPackExchangeAPIHeader {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -59,7 +59,7 @@ public final class DLPackExchangeAPIHeader {
   }
 
   /**
-   * Writes what {@link #getPrevApi} reads.
+   * Writes the value that {@link #getPrevApi} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL

@@ -14,7 +14,7 @@ import io.github.fletching.abi.engine.Checks;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
  */
 public final class DLPackVersion {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_PACK_VERSION);
 
   private static final long MAJOR = Abi.offsetOf(Offsets.DL_PACK_VERSION, "major");
@@ -25,7 +25,7 @@ public final class DLPackVersion {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -45,11 +45,11 @@ public final class DLPackVersion {
   }
 
   /**
-   * Writes what {@link #getMajor} reads.
+   * Writes the value that {@link #getMajor} reads.
    *
    * @param struct the address of the struct
    * @param value the number, from 0 to 4294967295
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setMajor(Pointer struct, long value) {
     struct.setInt(MAJOR, (int) Checks.unsigned(value, 32, "DLPackVersion.major"));
@@ -68,11 +68,11 @@ public final class DLPackVersion {
   }
 
   /**
-   * Writes what {@link #getMinor} reads.
+   * Writes the value that {@link #getMinor} reads.
    *
    * @param struct the address of the struct
    * @param value the number, from 0 to 4294967295
-   * @throws IllegalArgumentException when the field cannot hold the value
+   * @throws IllegalArgumentException if the value does not fit into the field
    */
   public static void setMinor(Pointer struct, long value) {
     struct.setInt(MINOR, (int) Checks.unsigned(value, 32, "DLPackVersion.minor"));

@@ -14,7 +14,7 @@ import io.github.fletching.abi.engine.Checks;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
  */
 public final class DLTensor {
-  /** Size in bytes on the platform that runs this. */
+  /** The size in bytes on the current platform. */
   public static final int SIZE = Abi.sizeOf(Offsets.DL_TENSOR);
 
   private static final long DATA = Abi.offsetOf(Offsets.DL_TENSOR, "data");
@@ -30,7 +30,7 @@ public final class DLTensor {
   /**
    * Allocates memory for a struct.
    *
-   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   * @return the memory, zeroed; it is freed after the object becomes unreachable
    */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
@@ -51,7 +51,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getData} reads.
+   * Writes the value that {@link #getData} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -85,7 +85,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getNdim} reads.
+   * Writes the value that {@link #getNdim} reads.
    *
    * @param struct the address of the struct
    * @param value the number
@@ -120,7 +120,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getShape} reads.
+   * Writes the value that {@link #getShape} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -143,7 +143,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getStrides} reads.
+   * Writes the value that {@link #getStrides} reads.
    *
    * @param struct the address of the struct
    * @param value the pointer, to memory that the producer owns; null for NULL
@@ -165,7 +165,7 @@ public final class DLTensor {
   }
 
   /**
-   * Writes what {@link #getByteOffset} reads.
+   * Writes the value that {@link #getByteOffset} reads.
    *
    * @param struct the address of the struct
    * @param value the number, unsigned: see {@link Long#toUnsignedString(long)}
@@ -175,7 +175,7 @@ public final class DLTensor {
   }
 
   /**
-   * One entry of {@link #getShape}.
+   * Returns an entry of {@link #getShape}.
    *
    * @param struct the address of the struct
    * @param index the index of the entry, from 0 to {@code ndim} - 1
@@ -190,7 +190,7 @@ public final class DLTensor {
   }
 
   /**
-   * One entry of {@link #getStrides}.
+   * Returns an entry of {@link #getStrides}.
    *
    * @param struct the address of the struct
    * @param index the index of the entry, from 0 to {@code ndim} - 1
