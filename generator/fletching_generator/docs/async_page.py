@@ -51,7 +51,7 @@ def _answer(cell: Cell, case: Case, otherwise: bool) -> tuple[str, str, str, str
     broken = "violation: " if case.violation else ""
     when = case.when or ("otherwise" if otherwise else "")
     then = "" if case.next == cell.state else f"`{case.next}`"
-    return when, broken + (", ".join(done) or "none"), then, _links(case.errata)
+    return when, broken + (", ".join(done) or "no action"), then, _links(case.errata)
 
 
 def _links(errata: tuple[str, ...]) -> str:

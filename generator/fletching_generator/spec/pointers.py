@@ -20,8 +20,8 @@ _LEVEL = re.compile(r"(?P<target>one|many|text|opaque)(?P<nullable>\?)?")
 _WORDS = {
     "one": "one value",
     "many": "an array",
-    "text": "a text that ends in NUL",
-    "opaque": "something opaque",
+    "text": "a NUL-terminated string",
+    "opaque": "opaque data",
 }
 
 
