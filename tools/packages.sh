@@ -38,17 +38,28 @@ apt_install() {
       -o APT::Status-Fd=1 "${missing[@]}"
 }
 
-# install_locked VENV LOCK: creates the virtual environment if it is missing, and installs the locked packages with uv.
-# pip installs uv, whose hash is in tools/requirements.lock.
-install_locked() {
-  local venv=$1 lock=$2 index
+# install_group VENV GROUP: creates the virtual environment if it is missing, and installs the group of pyproject.toml with
+# uv. pip installs uv. The hashes of all packages are in tools/requirements.lock.
+install_group() {
+  local venv=$1 group=$2 index
   [ -x "$venv/bin/python" ] || python3 -m venv "$venv" || return
   "$venv/bin/pip" install --disable-pip-version-check --require-hashes \
     -r <(sed -n '/^uv==/,/# via/p' tools/requirements.lock) || return
   # Use the package index that pip is configured for.
   index=${PIP_INDEX_URL:-$("$venv/bin/pip" config get global.index-url 2>/dev/null)}
   [ -z "$index" ] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$index}
-  "$venv/bin/uv" pip install --python "$venv/bin/python" --require-hashes -r "$lock"
+  "$venv/bin/uv" pip install --python "$venv/bin/python" --require-hashes --group "$group" -c tools/requirements.lock
+}
+
+# separate_venv VENV GROUP: the same for a virtual environment other than .venv, unless it is up to date.
+separate_venv() {
+  local venv=$1 group=$2 log=build/logs/pip-$2.log
+  mkdir -p build/logs
+  python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv:/nothing
+  cmp -s tools/requirements.lock "$venv/requirements.lock" && return 0
+  attempt "$log" "installing the group $group of pyproject.toml into $venv" install_group "$venv" "$group" ||
+    fail "uv could not install the group $group of pyproject.toml; is there a network? The whole log is $log"
+  cp tools/requirements.lock "$venv/requirements.lock"
 }
 
 # attempt LOG TITLE COMMAND...: runs the command with its output in LOG. Prints a line at the start and at the end, the
