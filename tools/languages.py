@@ -51,7 +51,7 @@ class Step:
     environment: Environment = field(default_factory=dict)
     needed: bool = False  # the rest of the suite is pointless without it
     only_all: bool = False  # too slow for `make test`
-    beside: bool = False  # may run in parallel with the step before it
+    cores: int = 2  # 1: another step of one core may run in parallel
     ctest: str = ""  # build folder of its ctest, relative to the root
 
 

@@ -1,7 +1,7 @@
-"""Lists the skipped tests of ctest and pytest: one line for each test program and reason.
+"""Lists the skipped tests of CTest and pytest: one line for each test program and reason.
 
-`make test` prints the list after each step; `python tools/skipped.py build/cmake` prints it for the
-last ctest of that build folder. A program that also ran other cases counts as passed for ctest.
+`make test` prints the list at its end; `python tools/skipped.py build/cmake` prints it for the last
+CTest of that build folder. A program that also ran other cases counts as passed for CTest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 MAX_REASON = 200  # characters
 
-_TEST = re.compile(r"^\d+/\d+ Testing: (\S+)$", re.MULTILINE)
+_TEST = re.compile(r"^\d+/\d+ Testing: (.+)$", re.MULTILINE)
 # GoogleTest's output for a case, and for all cases together.
 _CASE = re.compile(
     r": Skipped\n(?P<why>(?:(?!\[ ).*\n)*?)\[  SKIPPED \] \S+ \(\d+ ms\)$", re.MULTILINE
@@ -24,18 +24,20 @@ _OWN = re.compile(r"^skipped\b[^:\n]*: (?P<why>.+)$", re.MULTILINE)  # a C progr
 _PYTEST = re.compile(r"^SKIPPED \[\d+\] .+$", re.MULTILINE)
 
 
-def in_ctest(log: str) -> Iterator[str]:
+def in_log(log: str) -> Iterator[str]:
     r"""Reads the text of Testing/Temporary/LastTest.log.
 
     >>> case = "a.cpp:1: Skipped\nno driver\n\n[  SKIPPED ] A.b (0 ms)\n"
     >>> total = "[  PASSED  ] 1 test.\n[  SKIPPED ] 2 tests, listed below:\n"
-    >>> list(in_ctest("1/2 Testing: gpu\n" + case + case + total))
+    >>> list(in_log("1/2 Testing: gpu\n" + case + case + total))
     ['gpu: 2 cases: no driver']
-    >>> list(in_ctest("1/2 Testing: gpu\n" + case + total))
+    >>> list(in_log("1/2 Testing: gpu\n" + case + total))
     ['gpu: 1 case: no driver', 'gpu: 1 case: no reason printed']
-    >>> list(in_ctest("1/2 Testing: c\nskipped in part: no device\n2/2 Testing: d\n[  PASSED  ]"))
+    >>> list(in_log("1/2 Testing: c\nskipped in part: no device\n2/2 Testing: d\n[  PASSED  ]"))
     ['c: in part or whole: no device']
-    >>> list(in_ctest("1/2 Testing: absent_gpu\n" + case + total))  # expects others to skip
+    >>> list(in_log("1/1 Testing: a: pytest\n..s\nSKIPPED [1] test_a.py:3: no driver\n1 skipped"))
+    ['a: pytest: SKIPPED [1] test_a.py:3: no driver']
+    >>> list(in_log("1/2 Testing: absent_gpu\n" + case + total))  # expects others to skip
     []
     """
     _, *parts = _TEST.split(log)
@@ -50,15 +52,8 @@ def in_ctest(log: str) -> Iterator[str]:
             yield f"{name}: {count} case{'s' if count > 1 else ''}: {why}"
         for match in _OWN.finditer(output):
             yield f"{name}: in part or whole: {_short(match['why'])}"
-
-
-def in_pytest(output: str) -> Iterator[str]:
-    r"""Reads the output of `pytest -rs`.
-
-    >>> list(in_pytest("..s\nSKIPPED [1] tests/test_a.py:3: no driver\n1 skipped"))
-    ['SKIPPED [1] tests/test_a.py:3: no driver']
-    """
-    yield from (_short(line) for line in _PYTEST.findall(output))
+        for line in _PYTEST.findall(output):
+            yield f"{name}: {_short(line)}"
 
 
 def _short(text: str) -> str:
@@ -66,10 +61,13 @@ def _short(text: str) -> str:
     return text if len(text) <= MAX_REASON else text[: MAX_REASON - 3] + "..."
 
 
-def of_ctest(build: Path) -> list[str]:
+def of_build(build: Path, since: float = 0) -> list[str]:
+    """The skipped tests of the folder's last CTest, if it ran since then."""
     log = build / "Testing" / "Temporary" / "LastTest.log"
-    return list(in_ctest(log.read_text(encoding="utf-8", errors="replace")))
+    if not log.exists() or log.stat().st_mtime < since:
+        return []
+    return list(in_log(log.read_text(encoding="utf-8", errors="replace")))
 
 
 if __name__ == "__main__":
-    print("\n".join(of_ctest(Path(sys.argv[1]))))
+    print("\n".join(of_build(Path(sys.argv[1]))))

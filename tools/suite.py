@@ -1,185 +1,116 @@
-"""Runs every step of the test suites, even after a failure, and prints one verdict per suite.
+"""Runs the test suites of suites.py with CTest: every step, even after a failure.
 
-`make test` and `make test-all` call this. Each step's output is in build/logs. Prints the end of
-the output of a failed step, and the skipped tests of every step with their reasons.
+    tools/suite.py [--all] [SUITE...] [-- CTEST_OPTION...]
+
+`make test` and `make test-all` call this. A step is a CTest test of the name "SUITE: TITLE" and the
+label SUITE, so that `-- -R vet` runs some of them and `-- -V` prints all output while it runs.
+CTest cannot print why a test inside of a step was skipped; this lists the reasons at the end.
 Exit codes: 0 all passed, 1 something failed, 2 could not run.
 """
 
 from __future__ import annotations
 
 import argparse
-import errno
-import os
 import subprocess
 import sys
-import time
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
-from skipped import in_pytest, of_ctest
+from skipped import of_build
 from suites import SUITES, Step
 
 ROOT = Path(__file__).resolve().parent.parent
-LOGS = ROOT / "build" / "logs"
-SHOWN_LINES = 60
-SHOWN_AGAIN = 15  # lines repeated above the verdicts, for readers who see only the end
-AT_ONCE = 2  # steps that run in parallel
-
-
-@dataclass(frozen=True)
-class Verdict:
-    suite: str
-    failed: dict[str, Path]  # logs of failed steps, by title
-    steps: int
-    minutes: float
-
-
-@dataclass(frozen=True)
-class Outcome:
-    passed: bool
-    seconds: float
-    began_at: float  # in the file system's time
-    log: Path
+BUILD = ROOT / "build" / "suites"
+USAGE = "suite.py [--all] [SUITE...] [-- CTEST_OPTION...]"
+CORES = 2
+HANGING = 6 * 3600  # seconds; CTest would end a step after 25 minutes
 
 
 def main() -> int:
-    options = _parse()
+    parser = argparse.ArgumentParser(description=__doc__, usage=USAGE)
+    parser.add_argument("suite", nargs="*", help=f"some of {', '.join(SUITES)} (default: all)")
+    parser.add_argument("--all", action="store_true", help="also the steps of `make test-all`")
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:end])
     unknown = [name for name in options.suite if name not in SUITES]
     if unknown:
-        print(
-            f"suite: no suite '{unknown[0]}'; use some of {', '.join(SUITES)}",
-            file=sys.stderr,
-        )
-        return 2
-    LOGS.mkdir(parents=True, exist_ok=True)
+        parser.error(f"no suite '{unknown[0]}': expected some of {', '.join(SUITES)}")
     chosen = {
-        name: _in_tier(steps, options.all)
+        name: [step for step in steps if options.all or not step.only_all]
         for name, steps in SUITES.items()
         if not options.suite or name in options.suite
     }
-    suites = {name: steps for name, steps in chosen.items() if steps}
-    if not suites:
-        print(
-            f"suite: {', '.join(chosen)}: only in `make test-all`: expected --all", file=sys.stderr
-        )
-        return 2
-    try:
-        verdicts = [_run_suite(name, steps, options) for name, steps in suites.items()]
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        print(f"\nsuite: the disk of {ROOT} is full: free some and run this again", file=sys.stderr)
-        return 2
-    return _report(verdicts, "test-all" if options.all else "test")
+    if not any(chosen.values()):
+        parser.error(f"{', '.join(chosen)}: only in `make test-all`: expected --all")
+    return run(BUILD, chosen, words[end + 1 :])
 
 
-def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suite", nargs="*", help=f"some of {', '.join(SUITES)} (default: all)")
-    parser.add_argument("--all", action="store_true", help="also the steps of `make test-all`")
-    parser.add_argument("--verbose", action="store_true", help="print all output while it runs")
-    return parser.parse_args()
+def run(folder: Path, suites: Mapping[str, Sequence[Step]], more: Sequence[str] = ()) -> int:
+    """Runs the steps with CTest in `folder`, and prints a verdict per suite."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "CTestTestfile.cmake").write_text("".join(tests(suites)), encoding="utf-8")
+    command = ["ctest", "--test-dir", str(folder), "-j", str(CORES), "--output-on-failure"]
+    command += ["--no-label-summary", "--no-tests=error", "--output-junit", "results.xml", *more]
+    results = folder / "results.xml"
+    results.write_text("<testsuite/>", encoding="utf-8")
+    start = results.stat().st_mtime
+    code = subprocess.run(command, stderr=subprocess.STDOUT, check=False).returncode
+    skipped = of_build(folder)
+    for build in sorted({step.ctest for steps in suites.values() for step in steps if step.ctest}):
+        skipped += of_build(ROOT / build, start)
+    print("\nSkipped tests:" if skipped else "\nNo test was skipped.", *skipped, sep="\n    ")
+    print(*verdicts(results), sep="\n", flush=True)
+    return 1 if code else 0
 
 
-def _in_tier(steps: tuple[Step, ...], everything: bool) -> list[Step]:
-    return [step for step in steps if everything or not step.only_all]
+def verdicts(results: Path) -> Iterator[str]:
+    """One line per suite, from CTest's JUnit file, and one for all."""
+    cases = defaultdict(list)
+    for case in ElementTree.parse(results).iter("testcase"):
+        cases[case.attrib["name"].partition(": ")[0]].append(case.attrib)
+    failed = 0
+    for name, of_suite in cases.items():
+        wrong = [case["name"] for case in of_suite if case["status"] != "run"]
+        failed += bool(wrong)
+        minutes = sum(float(case["time"]) for case in of_suite) / 60
+        word = f"FAILED: {', '.join(wrong)}" if wrong else "passed"
+        yield f"{name:12} {minutes:5.1f} min  {len(of_suite)} steps  {word}"
+    yield f"{len(cases) - failed} passed, {failed} failed"
 
 
-def _run_suite(name: str, steps: list[Step], options: argparse.Namespace) -> Verdict:
-    start = time.monotonic()
-    failed = {}
-    running: deque[Future[Outcome]] = deque()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+def tests(suites: Mapping[str, Sequence[Step]]) -> Iterator[str]:
+    """CTestTestfile.cmake, one test per step, in the order of the steps."""
+    cost = sum(map(len, suites.values()))  # CTest starts the test of the highest cost first
+    for name, steps in suites.items():
+        needed: list[str] = []
         for number, step in enumerate(steps):
-            print(
-                f"{name:10} {step.title} ...",
-                end="\n" if options.verbose else " ",
-                flush=True,
+            properties = {
+                "COST": cost,
+                "ENVIRONMENT": ";".join(
+                    f"{key}={value}" for key, value in step.environment.items()
+                ),
+                "FIXTURES_REQUIRED": ";".join(needed),
+                "FIXTURES_SETUP": f"{name}-{number}" if step.needed else "",
+                "LABELS": name,
+                "PROCESSORS": step.cores,
+                "TIMEOUT": HANGING,
+                "WORKING_DIRECTORY": ROOT / step.folder,
+            }
+            title = _quoted(f"{name}: {step.title}")
+            yield f"add_test({title} bash -c {_quoted(step.command)})\n"
+            listed = " ".join(
+                f"{key} {_quoted(value)}" for key, value in properties.items() if value
             )
-            if not running:
-                running += _start(pool, name, steps, number, options.verbose)
-            outcome = running.popleft().result()
-            print(f"{'ok' if outcome.passed else 'FAILED'} ({outcome.seconds:.0f} s)", flush=True)
-            for line in _skipped(step, outcome.log, outcome.began_at):
-                print(f"    skipped: {line}", flush=True)
-            if not outcome.passed:
-                failed[step.title] = outcome.log
-                _show_end(outcome.log, SHOWN_LINES)
-                if step.needed:
-                    break
-    return Verdict(name, failed, len(steps), (time.monotonic() - start) / 60)
+            yield f"set_tests_properties({title} PROPERTIES {listed})\n"
+            needed += [f"{name}-{number}"] if step.needed else []
+            cost -= 1
 
 
-def _start(
-    pool: Executor, name: str, steps: list[Step], number: int, verbose: bool
-) -> Iterator[Future[Outcome]]:
-    """Starts the step of this number and the following ones that may run beside it. With
-    `verbose`, starts only one."""
-    for place, step in enumerate(steps[number:], number):
-        if place > number and (verbose or not step.beside):
-            return
-        log = LOGS / f"{name}-{place}.log"
-        yield pool.submit(_run_step, step, log, verbose)
-
-
-def _run_step(step: Step, log: Path, verbose: bool) -> Outcome:
-    began, began_at = time.monotonic(), time.time()
-    passed = _succeeds(step, log, verbose)
-    return Outcome(passed, time.monotonic() - began, began_at, log)
-
-
-def _succeeds(step: Step, log: Path, verbose: bool) -> bool:
-    environment = {**os.environ, **step.environment}
-    with log.open("wb") as file:
-        file.write(f"$ {step.command}\n".encode())
-        file.flush()
-        with subprocess.Popen(
-            ["bash", "-c", step.command],
-            cwd=ROOT / step.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if verbose else file,
-            stderr=subprocess.STDOUT,
-        ) as process:
-            for line in process.stdout or ():
-                file.write(line)
-                sys.stdout.buffer.write(line)
-                sys.stdout.flush()
-        return process.returncode == 0
-
-
-def _skipped(step: Step, log: Path, began_at: float) -> list[str]:
-    """The skipped tests of this run. If the step did not reach its ctest, those are not counted."""
-    lines = list(in_pytest(log.read_text(encoding="utf-8", errors="replace")))
-    last = ROOT / step.ctest / "Testing" / "Temporary" / "LastTest.log"
-    if step.ctest and last.exists() and last.stat().st_mtime >= began_at:
-        lines += of_ctest(ROOT / step.ctest)
-    return lines
-
-
-def _show_end(log: Path, count: int) -> None:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    for line in lines[-count:]:
-        print(f"    {line}")
-    print(f"    (the whole log: {log.relative_to(ROOT)})", flush=True)
-
-
-def _report(verdicts: list[Verdict], tier: str) -> int:
-    for verdict in verdicts:
-        for title, log in verdict.failed.items():
-            print(f"\nFAILED {verdict.suite}: {title}")
-            _show_end(log, SHOWN_AGAIN)
-    print()
-    for verdict in verdicts:
-        word = "passed" if not verdict.failed else f"FAILED: {', '.join(verdict.failed)}"
-        print(f"{verdict.suite:10} {verdict.minutes:5.1f} min  {verdict.steps} steps  {word}")
-    failed = sum(1 for verdict in verdicts if verdict.failed)
-    print(f"all        {sum(v.minutes for v in verdicts):5.1f} min  ({'make ' + tier})")
-    print(f"{len(verdicts) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+def _quoted(text: object) -> str:
+    return f"[==[{text}]==]"
 
 
 if __name__ == "__main__":

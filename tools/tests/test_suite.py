@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import errno
 import os
 from pathlib import Path
 
@@ -12,80 +10,58 @@ import pytest
 import suite
 from suites import Step
 
-OPTIONS = argparse.Namespace(verbose=False)
+
+def run(folder: Path, *steps: Step) -> int:
+    return suite.run(folder, {"quiver": steps})
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(suite, "ROOT", tmp_path)
-    monkeypatch.setattr(suite, "LOGS", tmp_path)
-    return tmp_path
-
-
-def steps() -> list[Step]:
-    """The first step ends when the second one reads. A step that runs alone times out and fails."""
-    return [
-        Step("writes", "timeout 60 bash -c 'echo text >pipe'"),
-        Step("reads", "timeout 60 bash -c 'cat <pipe'", beside=True),
-        Step("the last", "false"),
-    ]
-
-
-def test_concurrent_steps_are_reported_in_order(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    os.mkfifo(folder / "pipe")
-    verdict = suite._run_suite("quiver", steps(), OPTIONS)
-    assert list(verdict.failed) == ["the last"]
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" (")[0] for line in lines[:3]] == [
-        "quiver     writes ... ok",
-        "quiver     reads ... ok",
-        "quiver     the last ... FAILED",
-    ]
-    assert "text" in (folder / "quiver-1.log").read_text()
-
-
-def test_failed_needed_step_ends_suite(folder: Path) -> None:
-    made = [Step("needed", "false", needed=True), Step("not run", "touch ran")]
-    assert list(suite._run_suite("quiver", made, OPTIONS).failed) == ["needed"]
-    assert not (folder / "ran").exists()
-
-
-def test_every_concurrent_failure_is_reported(folder: Path) -> None:
-    made = [Step("one", "false"), Step("two", "false", beside=True), Step("three", "true")]
-    assert list(suite._run_suite("quiver", made, OPTIONS).failed) == ["one", "two"]
-
-
-@pytest.mark.parametrize("verbose", [False, True])
-def test_other_steps_run_sequentially(folder: Path, verbose: bool) -> None:
-    made = [Step("one", "! test -e two"), Step("two", "touch two", beside=verbose)]
-    made += [Step("three", "test -e two")]
-    options = argparse.Namespace(verbose=verbose)
-    assert suite._run_suite("quiver", made, options).failed == {}
-
-
-def test_failed_step_output_precedes_verdicts(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = [Step("fails", "echo 'FAILED test_fletch'; exit 1"), Step("passes", "echo fine")]
-    verdict = suite._run_suite("quiver", made, OPTIONS)
-    capsys.readouterr()
-    assert suite._report([verdict], "test") == 1
-    shown = capsys.readouterr().out
-    assert shown.index("FAILED quiver: fails") < shown.index("FAILED test_fletch")
-    assert shown.index("FAILED test_fletch") < shown.index("quiver       0.0 min")
+def test_verdict_names_failed_steps(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    more = {"bow": [Step("string", "true")]}
+    made = {"quiver": [Step("one", "echo its words; exit 1"), Step("two", "echo fine")], **more}
+    assert suite.run(tmp_path, made) == 1
+    shown = capfd.readouterr().out
+    assert "its words" in shown
     assert "fine" not in shown
-    assert shown.endswith("0 passed, 1 failed\n")
+    assert shown.splitlines()[-3:] == [
+        "quiver         0.0 min  2 steps  FAILED: quiver: one",
+        "bow            0.0 min  1 steps  passed",
+        "1 passed, 1 failed",
+    ]
 
 
-def test_full_disk_ends_run_with_message(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_steps_after_failed_needed_step_do_not_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(step: Step, log: Path, verbose: bool) -> bool:
-        raise OSError(errno.ENOSPC, "No space left on device", str(log))
+    file = tmp_path / "ran"
+    assert run(tmp_path, Step("needed", "false", needed=True), Step("other", f"touch {file}")) == 1
+    assert not file.exists()
+    assert "FAILED: quiver: needed, quiver: other" in capfd.readouterr().out
 
-    monkeypatch.setattr(suite, "_succeeds", fails)
-    monkeypatch.setattr("sys.argv", ["suite", "spec"])
-    assert suite.main() == 2
-    assert f"the disk of {folder} is full" in capsys.readouterr().err
+
+def test_steps_of_one_core_run_at_the_same_time(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writes = Step("writes", f"timeout 60 bash -c 'echo text >{pipe}'", cores=1)
+    assert run(tmp_path, writes, Step("reads", f"timeout 60 bash -c 'cat <{pipe}'", cores=1)) == 0
+
+
+def test_other_steps_run_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    first = Step("one", f"! test -e {file}")
+    assert run(tmp_path, first, Step("two", f"touch {file}"), Step("three", f"test -e {file}")) == 0
+
+
+def test_environment_reaches_the_command(tmp_path: Path) -> None:
+    made = {"ARROW": 'a "b" \\c', "BOW": "$d"}
+    command = """[ "$ARROW" = 'a "b" \\c' ] && [ "$BOW" = '$d' ]"""
+    assert run(tmp_path, Step("reads", command, environment=made)) == 0
+
+
+def test_skipped_tests_are_listed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, Step("pytest", "echo 'SKIPPED [1] test_a.py:3: no driver'")) == 0
+    assert "quiver: pytest: SKIPPED [1] test_a.py:3: no driver" in capfd.readouterr().out
+
+
+def test_interrupted_run_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert suite.run(tmp_path, {"quiver": [Step("one", "true")]}, ["-R", "absent"]) == 1
+    assert "0 passed, 0 failed" in capfd.readouterr().out
