@@ -37,7 +37,7 @@ def main() -> int:
         commands = [file for table in tables for file in written(table, ROOT, Path(folder))]
         wrong = shellcheck("--external-sources", "--source-path=SCRIPTDIR", *scripts)
         # ShellCheck does not know the variables that the tools set.
-        wrong += shellcheck("--shell=bash", "--exclude=SC2154", *commands)
+        wrong |= shellcheck("--shell=bash", "--exclude=SC2154", *commands)
     print(f"{len(scripts)} scripts, {len(commands)} commands of {len(tables)} languages")
     return 1 if wrong else 0
 

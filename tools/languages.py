@@ -153,10 +153,9 @@ class Blocks:
 @dataclass(frozen=True)
 class Language:
     title: str  # "Rust"
-    commands: tuple[str, ...]  # commands that no file outside of the home may call
-    manifests: tuple[str, ...]  # file names that may not exist outside of the home
     toolchain: Toolchain
     build: Build
+    commands: tuple[str, ...] = ()  # the programs of its toolchain
     format: str = ""  # the formatters, which write
     environment: Environment = field(default_factory=dict)  # for every command
     setup: str = ""  # installs the language's dependencies of `make targets`

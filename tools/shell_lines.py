@@ -67,7 +67,7 @@ def _problem(
         return ""  # created by an earlier command
     if "/" in command:
         return _script(command, rest, folders, root)
-    programs = {each.split()[0] for language in known.values() for each in language.commands}
+    programs = {each for language in known.values() for each in language.commands}
     there = command in _BUILTINS | _ELSEWHERE | programs or shutil.which(command)
     return "" if there else "no such command"
 

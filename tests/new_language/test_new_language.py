@@ -106,7 +106,7 @@ def test_generated_files_agree(tree: Path) -> None:
 
 
 def test_every_missing_part_has_reason(run: Runner) -> None:
-    lines = run("tools/homes.py", "lacks", NAME).splitlines()
+    lines = run("tools/language_info.py", "missing", NAME).splitlines()
     assert [line for line in lines if line and not line.startswith(f"{NAME}: ")] == []
 
 
@@ -138,7 +138,3 @@ def test_mutants_are_killed(run: Runner) -> None:
 def test_invented_device_reaches_language(run: Runner) -> None:
     output = run("tests/mutants/new_device.py", "--language", NAME)
     assert "1 passed, 0 failed" in output
-
-
-def test_no_other_file_names_language(run: Runner) -> None:
-    run("tools/footprints.py")

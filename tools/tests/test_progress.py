@@ -71,7 +71,7 @@ def test_read_steps_of_build_tool(tmp_path: Path, text: str, found: tuple[int, i
 
 def language(name: str, command: str, **keys: tuple[str, ...] | str) -> Language:
     build = Build(command, **keys)  # type: ignore[arg-type]
-    return Language(name, (), (), Toolchain("true", "", ""), build, name=name, folder=".")
+    return Language(name, Toolchain("true", "", ""), build, name=name, folder=".")
 
 
 @pytest.fixture
