@@ -30,7 +30,7 @@ roundtrip: ## data through every language and back; V=1 prints all, build/roundt
 	@$(PYTHON) tests/roundtrip/roundtrip.py $(if $(V),--matrix)
 
 rule-cases: ## the cases of each rule, as a table; fails if one is missing
-	@$(PYTHON) tools/rule_cases.py
+	@$(PYTHON) tests/rules/rule_cases.py
 
 test: setup ## every test of every language, keeps going, one verdict line per language
 	@$(PYTHON) tools/suite.py
@@ -60,7 +60,7 @@ faults: setup ## every call of a vendor's library fails once; prints a table, wr
 	@$(PYTHON) tests/faults/faults.py
 
 fuzz: setup ## random input for everything that reads foreign bytes
-	@tools/fuzz
+	@tests/fuzz/run
 
 $(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library costs, compared with others; fails over a limit
 	@$(PYTHON) benchmarks/bench.py $* $(BENCH)
@@ -78,7 +78,7 @@ test-gpu-standin: ## the same on the stand-in driver, no GPU
 	@$(GPU_PYTHON) tests/gpu/gpu.py --standin $(GPU)
 
 gpu-programs: ## what travels to a GPU machine, in build/gpu-programs; test-gpu GPU="--programs FOLDER"
-	@tools/gpu-programs
+	@tests/gpu/build-programs
 
 bench-gpu: ## on such a machine: what a handoff costs, compared with hand-written driver calls; fails over a limit
 	@$(GPU_PYTHON) tests/gpu/gpu.py --bench $(GPU)

@@ -20,10 +20,10 @@ def _pytest(folder: str, tests: str = "", cores: int = 2) -> Step:
 
 # One folder after the other, because some have modules of the same name. Languages check their own.
 _MYPY = r"""
-for folder in benchmarks docs/site generator/extract generator/fletching_generator \
+for folder in benchmarks docs/blocks docs/site generator/extract generator/fletching_generator \
   tests/abi_header tests/corpus tests/cuda_array_interface tests/faults tests/gpu tests/mutants \
   tests/mutants_code tests/new_language tests/peers/conformance tests/peers/dlpack \
-  tests/published tests/roundtrip tests/runtimes tests/targets tools; do
+  tests/published tests/roundtrip tests/rules tests/runtimes tests/targets tools; do
   .venv/bin/mypy "$folder" || wrong=$folder
 done
 [ -z "$wrong" ]
@@ -44,7 +44,7 @@ def _of(language: Language) -> tuple[Step, ...]:
         tried = f".venv/bin/python tests/mutants_code/language_mutants.py {language.name} --sample"
         steps += (Step("mutants of the code, a sample", tried, only_all=True),)
     if language.blocks:
-        blocks = f".venv/bin/python tools/code_blocks.py {language.name}"
+        blocks = f".venv/bin/python docs/blocks/code_blocks.py {language.name}"
         steps += (Step("code blocks of the pages", blocks),)
     return steps
 
@@ -72,11 +72,13 @@ SUITES: dict[str, tuple[Step, ...]] = {
     **{name: _of(language) for name, language in LANGUAGES.items()},
     "languages": (
         _pytest("tools", "-n 2"),
+        _pytest("tests/rules"),
         Step("doctests of the tools", ".venv/bin/python -m doctest tools/skipped.py"),
     ),
     "docs": (
         Step("links between pages, fences", ".venv/bin/rumdl check --no-cache ."),
-        Step("code blocks of the pages", ".venv/bin/python tools/code_blocks.py"),
+        Step("code blocks of the pages", ".venv/bin/python docs/blocks/code_blocks.py"),
+        _pytest("docs/blocks"),
         _pytest("docs/site"),
         Step("the site", "tools/docs", only_all=True),
     ),
@@ -136,7 +138,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
             "--target fletching_gpu_programs fletching_gpu_bench",
             needed=True,
         ),
-        Step("programs for a GPU machine", "tools/gpu-programs"),
+        Step("programs for a GPU machine", "tests/gpu/build-programs"),
         Step(
             "what a GPU machine runs, on the stand-in",
             "make test-gpu-standin GPU='--no-build --programs build/gpu-programs'",

@@ -21,8 +21,8 @@ PROGRAMS = (
 # Every test runs once per entry. FLETCHING_TEST_CURRENT selects the current context.
 CURRENT = {"own": "", "none": ", no context", "other": ", another device current"}
 NOT_BUILT = (
-    "not built, CMake found no GoogleTest: it travels with the programs (tools/gpu-programs), "
-    "--programs names them"
+    "not built, CMake found no GoogleTest: --programs names a folder with it, which "
+    "tests/gpu/build-programs makes"
 )
 
 

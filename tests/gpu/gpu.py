@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 
 import googletest
-from carried import language_findings
 from report import limit_rows, medians, page, versions, write_docs
 from running import ROOT, Build, CannotRunError, Findings, Row, limit, run_program, show
+from subjects import language_findings
 
 # A kernel loaded at its first launch may wait for the device, and so for a shut gate. Streams that
 # share a hardware queue wait for each other.
@@ -196,7 +196,7 @@ def _parse() -> argparse.Namespace:
         "--programs",
         metavar="FOLDER",
         type=lambda text: Path(text).resolve(),
-        help="the programs of other languages and GoogleTest, as tools/gpu-programs makes them",
+        help="the folder from tests/gpu/build-programs: other languages and GoogleTest",
     )
     return parser.parse_args()
 

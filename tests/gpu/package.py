@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ours import NEW, Library, Source
+from peer_library import NEW, Library, Source
 
 
 def import_package() -> Any:

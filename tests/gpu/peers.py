@@ -22,8 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ours import NEW, OLD, VALUES, Check, Library, PeerError, Source
 from package import Package, import_package
+from peer_library import NEW, OLD, VALUES, Check, Library, PeerError, Source
 
 HUNG = 3  # exit code after a hang, as in main.cpp
 

@@ -15,7 +15,7 @@ from running import LIMITS, ROOT, Cost, Findings, Row
 
 
 def versions(programs: Path | None) -> dict[str, str]:
-    """`programs`: the folder from tools/gpu-programs, which contains its commit."""
+    """`programs`: the folder from tests/gpu/build-programs, which contains its commit."""
     now = datetime.datetime.now(datetime.timezone.utc)  # 3.10 has no UTC
     return {
         "date": now.strftime("%Y-%m-%d"),
@@ -31,9 +31,9 @@ def versions(programs: Path | None) -> dict[str, str]:
 def _commit(programs: Path | None) -> str:
     """The commit of the tree. A copy on another machine may not be a repository."""
     said = _output(["git", "describe", "--always", "--dirty"])
-    carried = programs / "commit" if programs is not None else None
-    if not said and carried is not None and carried.exists():
-        return carried.read_text(encoding="utf-8").strip()
+    copied = programs / "commit" if programs is not None else None
+    if not said and copied is not None and copied.exists():
+        return copied.read_text(encoding="utf-8").strip()
     return said or "unknown"
 
 

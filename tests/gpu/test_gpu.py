@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from carried import cells_row, language_findings
 from cells import Cell, device_key
 from googletest import NOT_BUILT, googletest_findings, read_output, read_report
 from languages import load
@@ -25,6 +24,7 @@ from running import (
     read_findings,
     run_program,
 )
+from subjects import cells_row, language_findings
 
 
 def run(script: str) -> Findings:
@@ -222,10 +222,10 @@ def test_missing_language_programs_are_absent(tmp_path: Path) -> None:
         assert {row.verdict for row in rows.values()} == {"absent"}
         assert all(row.reason for row in rows.values())
         known = load()
-        carried = {name: each.gpu for name, each in known.items() if each.gpu}
+        copied = {name: each.gpu for name, each in known.items() if each.gpu}
         at_home = {c.name for each in known.values() if "gpu" in each.lacks for c in each.columns}
-        assert carried and rows.keys() >= {*carried, *at_home}
-    for name, gpu in carried.items():
+        assert copied and rows.keys() >= {*copied, *at_home}
+    for name, gpu in copied.items():
         assert " and ".join(f"no {file}" for file in gpu.files) in rows[name].reason
 
 

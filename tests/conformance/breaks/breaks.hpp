@@ -4,7 +4,7 @@
 //
 // A test in this folder is named after a group of the suite and a rule of spec/rules/. It violates
 // the rule in the C++ subject, and the group must find it. Other languages then need no test of
-// that rule (tools/rule_tables.py).
+// that rule (tests/rules/rule_tables.py).
 #ifndef FLETCHING_TESTS_CONFORMANCE_BREAKS_HPP
 #define FLETCHING_TESTS_CONFORMANCE_BREAKS_HPP
 

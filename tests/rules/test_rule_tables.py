@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_languages import GOOD, home
 
 from fletching_generator.rules.rulebook import Rule, load_rulebook
 from fletching_generator.spec.load import load_spec
@@ -20,6 +19,11 @@ RULES = [
     Rule("bow.drawn", "user", "error", "Somebody draws it.", "test"),
     Rule("bow.beauty", "user", "warning", "The bow is beautiful.", "not_checkable"),
 ]
+LANGUAGE = """
+title = "Quiver"
+toolchain = { check = "true", hint = "install Quiver", version = "echo Quiver 1" }
+build = { command = "true" }
+"""
 KEYS = """
 [rules]
 table = "rules.yaml"
@@ -49,10 +53,17 @@ def test_names_of_rules_are_unambiguous() -> None:
     assert len({letters(rule.id) for rule in THE_RULES}) == len(THE_RULES) > 0
 
 
+def home(root: Path, keys: str, name: str = "quiver") -> Path:
+    path = root / "bindings" / name / "language.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(LANGUAGE + keys, encoding="utf-8")
+    return path
+
+
 def check(
     root: Path, table: str, tests: str, keys: str = KEYS, breaks: str | None = None
 ) -> list[str]:
-    path = home(root, GOOD + keys)
+    path = home(root, keys)
     if breaks is not None:
         (root / BREAKS).mkdir(parents=True)
         (root / BREAKS / "a_test.cpp").write_text(breaks, encoding="utf-8")
@@ -77,7 +88,7 @@ def test_invented_language_keeps_every_rule(tmp_path: Path) -> None:
     ],
 )
 def test_core_rule_requires_test_in_core(tmp_path: Path, test: str, lines: list[str]) -> None:
-    tests = home(tmp_path, GOOD + KEYS, "zither").parent / "tests"
+    tests = home(tmp_path, KEYS, "zither").parent / "tests"
     tests.mkdir()
     (tests / "b.q").write_text(f"test {test}", encoding="utf-8")
     keys = KEYS + 'core = "bindings/zither"\n'

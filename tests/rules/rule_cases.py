@@ -22,6 +22,9 @@ from pathlib import Path
 
 from fletching_generator.rules.rulebook import Rule, load_rulebook
 from fletching_generator.spec.load import load_spec
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+
 from languages import ROOT, load
 from rule_tables import BREAKS, find_tests, letters
 

@@ -20,13 +20,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import tomllib
 import yaml
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 
 import languages
 import shell_lines

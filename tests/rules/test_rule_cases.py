@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_rule_tables import THE_RULES
 
 from languages import ROOT
 from rule_cases import Cases, broken_cases, corpus_cases, layer_cases, problems, rows, sources
 from rule_tables import letters
+from test_rule_tables import THE_RULES
 
 FOUND = sources(ROOT)
 

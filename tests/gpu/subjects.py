@@ -1,9 +1,9 @@
 """The conformance suite on the GPU machine: every subject on the CUDA devices, as rows.
 
-The suite and the subjects of compiled languages are carried there as built programs and libraries:
-tools/gpu-programs makes their folder, --programs names it. Each language plays the group `devices`
-alone and as the host of the chain through all of them. A language with a reason under [lacks] in
-its language.toml is absent.
+The suite and the subjects of compiled languages are copied there as built programs and libraries:
+tests/gpu/build-programs makes their folder, --programs names it. Each language plays the group
+`devices` alone and as the host of the chain through all of them. A language with a reason under
+[lacks] in its language.toml is absent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from programs import chain
 
 BACKENDS = ("cuda", "cuda_host", "cuda_managed")
 CONFORMANCE = '"$PROGRAMS/fletching_conformance" --group devices'
-NOT_CARRIED = "travels as built programs: tools/gpu-programs makes them, --programs names them"
+NOT_COPIED = "travels as built programs: tests/gpu/build-programs makes them, --programs names them"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _rows(build: Build, programs: Path | None, status: str) -> list[Row]:
         if not each.gpu:
             continue
         if programs is None:
-            missing[name] = NOT_CARRIED
+            missing[name] = NOT_COPIED
         elif absent := [file for file in each.gpu.files if not (programs / file).exists()]:
             missing[name] = f"{programs} has no {' and no '.join(absent)}"
     rows = [Row(language, "absent", 0, reason) for language, reason in missing.items()]
@@ -79,7 +79,7 @@ def _left_at_home(known: Mapping[str, Language]) -> Iterator[Row]:
 
 
 def _hosts(known: Mapping[str, Language]) -> Iterator[Host]:
-    """Each column that is carried to the GPU machine."""
+    """Each column that is copied to the GPU machine."""
     for language in known.values():
         for column in language.columns:
             if language.gpu and column.subject == languages.NATIVE:
@@ -104,10 +104,10 @@ def _devices(
 def _environment(
     build: Build, programs: Path, folder: Path, known: Mapping[str, Language]
 ) -> dict[str, str]:
-    """Collects the built and the carried libraries in one folder."""
+    """Collects the built and the copied libraries in one folder."""
     libraries = folder / "lib"
     libraries.mkdir()
-    for source in (programs, build.libraries):  # the carried one wins
+    for source in (programs, build.libraries):  # the copied one wins
         for library in source.glob("*.so*"):
             link = libraries / library.name
             if not link.exists():
