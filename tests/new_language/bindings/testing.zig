@@ -2,8 +2,8 @@
 
 const std = @import("std");
 
-pub var cell: Cell = undefined; // the one that is worked on
-pub var failed = false; // whether any cell was not right
+pub var cell: Cell = undefined; // the current cell
+pub var failed = false; // whether any cell failed
 var reason_buffer: [2048]u8 = undefined;
 
 pub const Cell = struct {
@@ -18,7 +18,7 @@ pub const Cell = struct {
     releases: i64 = 0,
     ok: bool = true,
 
-    /// One comparison. The line goes to stderr when it fails; the first is the reason of the cell.
+    /// Compares once. A failure prints its line to stderr; the first line is the reason of the cell.
     pub fn check(self: *Cell, good: bool, comptime format: []const u8, arguments: anytype) void {
         self.asserted += 1;
         if (good) return;
@@ -27,7 +27,7 @@ pub const Cell = struct {
         self.ok = false;
     }
 
-    /// Appends it to the file that FLETCHING_CELLS names, if any.
+    /// Appends the cell to the file $FLETCHING_CELLS, if set.
     pub fn report(self: Cell) void {
         if (!self.ok) failed = true;
         const path = std.c.getenv("FLETCHING_CELLS") orelse return;

@@ -1,4 +1,4 @@
-//! Holds every declaration against tests/oracle. It names no struct and no field: those are reflected.
+//! Compares every declaration with tests/oracle. Finds structs and fields by reflection.
 
 const std = @import("std");
 const abi = @import("fletching");
@@ -8,7 +8,7 @@ const testing = @import("testing");
 const meta = std.meta;
 const Name = [:0]const u8;
 const Direction = enum { layout, c_writes, c_verifies, c_calls, c_is_called };
-/// Holds the struct as Zig and as C declare it: a wrong declaration has to fail a check, not to crash.
+/// Large enough for the declarations of Zig and C, so that a wrong one fails a check instead of crashing.
 var memory: [1024]u8 align(16) = undefined;
 
 pub fn main() u8 {
@@ -24,7 +24,7 @@ pub fn main() u8 {
     return @intFromBool(testing.failed);
 }
 
-/// One check of the oracle, with room for its message.
+/// A check of the oracle and the buffer of its message.
 fn agrees(comptime check: Name, arguments: anytype) void {
     var message: [1024]u8 = @splat(0);
     const code = @call(.auto, @field(oracle, "FletchingOracle" ++ check), arguments ++ .{ &message, message.len });
@@ -64,7 +64,7 @@ fn checkStruct(comptime T: type, comptime owner: Name, comptime direction: Direc
     if (direction == .c_writes) _ = oracle.FletchingOracleFill(owner, object);
     checkFields(direction, owner, "", object);
     if (direction == .c_verifies) agrees("CheckWritten", .{ owner, object });
-    if (!is_called or !testing.cell.ok) return; // a call of what is elsewhere than C thinks jumps anywhere
+    if (!is_called or !testing.cell.ok) return; // C would call a wrong address
     inline for (comptime declared(T, .callbacks)) |name| {
         for (0..@intCast(oracle.FletchingOracleVariantCount())) |variant| {
             @memset(&memory, 0);
@@ -91,7 +91,7 @@ fn width(comptime T: type) Name {
     return if (is_pointer) "p" else std.fmt.comptimePrint("{d}", .{@sizeOf(T)});
 }
 
-/// Every field through the binding's struct, embedded structs and elements of arrays too.
+/// Visits every field of the struct, of embedded structs and of array elements.
 fn checkFields(comptime direction: Direction, owner: Name, comptime prefix: Name, object: anytype) void {
     const T = meta.Child(@TypeOf(object));
     inline for (comptime meta.fieldNames(T)) |name| {
@@ -115,7 +115,7 @@ fn checkBits(comptime direction: Direction, owner: Name, path: Name, element: i3
     place.* = @truncate(oracle.FletchingOracleCanary(owner, path, element));
 }
 
-/// A value's bits in its own width; the first 64 of a larger one, which only a wrong declaration has.
+/// The bits of a value; the first 64 of a larger one, which only a wrong declaration has.
 fn bits(place: anytype) *@Int(.unsigned, @min(64, 8 * @sizeOf(meta.Child(@TypeOf(place))))) {
     return @ptrCast(place);
 }
@@ -146,7 +146,7 @@ fn checkCall(comptime direction: Direction, comptime owner: Name, comptime name:
     }
 }
 
-/// The function with arguments that may be NULL: the oracle passes NULL for any but the first.
+/// The function with nullable arguments: the oracle passes NULL for all but the first.
 fn Loose(comptime F: type) type {
     const function = @typeInfo(F).@"fn";
     comptime var types: [function.param_types.len]type = undefined;

@@ -1,4 +1,4 @@
-//! Zig as a subject of the conformance suite: passes structs on, under releases of its own.
+//! Zig as a subject of the conformance suite: passes structs on with a release callback in Zig.
 
 const std = @import("std");
 const abi = @import("fletching");
@@ -67,7 +67,7 @@ fn sourceOf(self: *Stream) *Stream {
     return @ptrCast(@alignCast(self.private_data.?));
 }
 
-/// The same data under a release callback of Zig, which releases `source`, moved into `memory`.
+/// Exports the same data with a release callback in Zig. Moves `source` into `memory`, from where it is released.
 fn forward(source: anytype, memory: @TypeOf(source)) std.meta.Child(@TypeOf(source)) {
     const Owner = struct {
         fn release(object: @TypeOf(source)) callconv(.c) void {
