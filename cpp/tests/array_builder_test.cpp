@@ -500,23 +500,23 @@ int set_root(const ArrayValues& values) {
   return code_of(builder.finish());
 }
 
-TEST(Rules, array_length_set) {
+TEST(Rules, ArrayLengthSet) {
   EXPECT_EQ(set_root({.length = 0}), 0);
   EXPECT_EQ(set_root({.length = -1}), EINVAL);
 }
 
-TEST(Rules, array_null_count_range) {
+TEST(Rules, ArrayNullCountRange) {
   EXPECT_EQ(set_root({.length = 1, .null_count = -2}), EINVAL);
   EXPECT_EQ(set_root({.length = 1, .null_count = 2}), EINVAL);
   for (const int64_t nulls : {-1, 0, 1}) EXPECT_EQ(set_root({.length = 1, .null_count = nulls}), 0);
 }
 
-TEST(Rules, array_offset_not_negative) {
+TEST(Rules, ArrayOffsetNotNegative) {
   EXPECT_EQ(set_root({.length = 1, .offset = -1}), EINVAL);
   EXPECT_EQ(set_root({.length = 1, .offset = 1}), 0);
 }
 
-TEST(Rules, release_address_independent) {
+TEST(Rules, ReleaseAddressIndependent) {
   int destroyed = 0;
   DeviceArray batch = make_batch(Columns(&destroyed)).value();
   auto elsewhere = std::make_unique<ArrowDeviceArray>();
@@ -527,7 +527,7 @@ TEST(Rules, release_address_independent) {
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(Rules, release_walks_children) {
+TEST(Rules, ReleaseWalksChildren) {
   int destroyed = 0;
   DeviceArray batch = make_batch(Columns(&destroyed)).value();
   DeviceArray kept = batch.take_child(0).value();  // keeps the block with the other child alive
@@ -546,7 +546,7 @@ TEST(ArrayBuilder, ReleaseMarksStruct) {
 }
 
 // All bytes outside of the fields, including padding, are zero.
-TEST(Rules, device_array_reserved_zero) {
+TEST(Rules, DeviceArrayReservedZero) {
   int destroyed = 0;
   const DeviceArray batch = make_batch(Columns(&destroyed)).value();
   alignas(ArrowDeviceArray) unsigned char expected[sizeof(ArrowDeviceArray)] = {};
@@ -562,7 +562,7 @@ TEST(Rules, device_array_reserved_zero) {
   EXPECT_EQ(std::memcmp(batch.get(), expected, sizeof expected), 0);
 }
 
-TEST(Rules, sync_event_destroyed_by_release) {
+TEST(Rules, SyncEventDestroyedByRelease) {
   struct Event {
     explicit Event(bool* alive) : alive(alive) { *alive = true; }
     Event(Event&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
@@ -587,7 +587,7 @@ TEST(Rules, sync_event_destroyed_by_release) {
   EXPECT_FALSE(alive);
 }
 
-TEST(Rules, sync_event_null_where_none) {
+TEST(Rules, SyncEventNullWhereNone) {
   auto builder = build_array({}, std::make_unique<int>(0)).value();
   builder.set(builder.root(), {}, {});
   EXPECT_EQ(

@@ -282,7 +282,7 @@ std::vector<WrongBatch> wrong_batches() {
 }
 
 // The producer cannot notice the error: without a cancel it would wait for requests forever.
-TEST(Rules, async_producer_one_device_type) {
+TEST(Rules, AsyncProducerOneDeviceType) {
   for (const WrongBatch& wrong : wrong_batches()) {
     SCOPED_TRACE(wrong.says);
     WrongBench bench(wrong.give);

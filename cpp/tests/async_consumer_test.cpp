@@ -17,7 +17,7 @@
 namespace fletching::testing {
 namespace {
 
-TEST(Rules, async_task_null_drops) {
+TEST(Rules, AsyncTaskNullDrops) {
   ConsumerBench bench;
   bench.receive(2, 2);
   EXPECT_TRUE(bench.consumer.drop());

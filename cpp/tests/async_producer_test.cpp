@@ -16,7 +16,7 @@
 namespace fletching::testing {
 namespace {
 
-TEST(Rules, async_next_only_release_after_failure) {
+TEST(Rules, AsyncNextOnlyReleaseAfterFailure) {
   ProducerBench bench;
   bench.peer.refuse = "task";
   bench.deliver(5, 3);
@@ -32,7 +32,7 @@ TEST(AsyncProducer, StartRejectsUnsetDeviceType) {
   EXPECT_EQ(peer.raw.producer, nullptr);
 }
 
-TEST(Rules, async_error_errno_codes) {
+TEST(Rules, AsyncErrorErrnoCodes) {
   for (const int code : {0, -1, ENOSPC}) {
     ProducerBench bench;
     bench.producer.fail(Error(code, "gone"));
@@ -41,7 +41,7 @@ TEST(Rules, async_error_errno_codes) {
   }
 }
 
-TEST(Rules, async_release_always_called) {
+TEST(Rules, AsyncReleaseAlwaysCalled) {
   for (const std::string way : {"end", "fail", "cancel", "abandon"}) {
     Ledger ledger;
     PeerHandler peer;
@@ -62,7 +62,7 @@ TEST(Rules, async_release_always_called) {
   }
 }
 
-TEST(Rules, async_producer_metadata_lives) {
+TEST(Rules, AsyncProducerMetadataLives) {
   ProducerBench bench({ARROW_DEVICE_CPU, a_block(), nullptr});
   bench.deliver(0, 0);
   bench.peer.cancel();
@@ -73,7 +73,7 @@ TEST(Rules, async_producer_metadata_lives) {
   EXPECT_EQ(ProducerBench().peer.raw.producer->additional_metadata, nullptr);
 }
 
-TEST(Rules, async_producer_freed_by_producer) {
+TEST(Rules, AsyncProducerFreedByProducer) {
   const std::int64_t before = live_allocations();
   {
     PeerHandler peer;
@@ -143,7 +143,7 @@ TEST(AsyncProducer, RejectsBatchWithOtherChildCount) {
   bench.queue.run_ready();
 }
 
-TEST(Rules, async_task_returns_errno) {
+TEST(Rules, AsyncTaskReturnsErrno) {
   ProducerBench bench;
   bench.deliver(1, 0);
   (void)bench.producer.push_made([](ArrowDeviceArray*) -> Status { throw 1; });
@@ -153,7 +153,7 @@ TEST(Rules, async_task_returns_errno) {
   bench.queue.run_ready();
 }
 
-TEST(Rules, async_request_adds_up) {
+TEST(Rules, AsyncRequestAddsUp) {
   ProducerBench bench;
   bench.deliver(0, 6);
   bench.peer.request(2);
@@ -168,7 +168,7 @@ TEST(Rules, async_request_adds_up) {
   bench.drop_all();
 }
 
-TEST(Rules, async_request_refused_when_not_positive) {
+TEST(Rules, AsyncRequestRefusedWhenNotPositive) {
   for (const std::int64_t n :
        {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
     ProducerBench bench;

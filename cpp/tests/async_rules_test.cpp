@@ -46,7 +46,7 @@ void expect_names_the_rule(const std::string& message) {
   EXPECT_NE(message.find("async-next.same-schema"), std::string::npos) << message;
 }
 
-TEST(Rules, async_next_same_schema) {
+TEST(Rules, AsyncNextSameSchema) {
   for (const auto make : kOtherBatches) {
     ProducerBench bench;
     bench.deliver(2, 0);
@@ -173,7 +173,7 @@ std::vector<std::string> bad_blocks() {
   return {"ab", std::string(4, '\xff'), std::string("\1\0\0\0\x7f\0\0\0", 8), a_block() + "more"};
 }
 
-TEST(Rules, async_next_metadata_encoding) {
+TEST(Rules, AsyncNextMetadataEncoding) {
   for (const std::string& block : bad_blocks()) {
     ProducerBench bench;
     bench.deliver(9, 0);
@@ -195,7 +195,7 @@ TEST(Rules, async_next_metadata_encoding) {
   bench.peer.release();
 }
 
-TEST(Rules, async_error_metadata_encoding) {
+TEST(Rules, AsyncErrorMetadataEncoding) {
   for (const std::string& block : bad_blocks()) {
     ProducerBench bench;
     bench.producer.fail(Error(EACCES, "closed"), block);
@@ -211,7 +211,7 @@ TEST(Rules, async_error_metadata_encoding) {
   bench.peer.release();
 }
 
-TEST(Rules, async_producer_metadata_encoding) {
+TEST(Rules, AsyncProducerMetadataEncoding) {
   for (const std::string& block : bad_blocks()) {
     PeerHandler peer;
     RunQueue queue;
@@ -256,7 +256,7 @@ struct BusyHandler : PeerHandler {
 };
 
 // Does not wait, although a handler call does not return, and does not allocate.
-TEST(Rules, async_task_no_blocking) {
+TEST(Rules, AsyncTaskNoBlocking) {
   Ledger ledger;
   BusyHandler peer;
   RunQueue queue;

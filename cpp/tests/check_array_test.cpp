@@ -626,13 +626,13 @@ TEST(CapacityFor, RejectsUncountableSchema) {
 
 // --- Rules ---
 
-TEST(Rules, array_buffers_large_enough) {
+TEST(Rules, ArrayBuffersLargeEnough) {
   SchemaAndArray pair({.format = "+w:2", .children = {kInt}});
   pair.child(0).length = 5;
   EXPECT_EQ(pair.faults(), "array.children[0]: array.buffers-large-enough\n");
 }
 
-TEST(Rules, array_dictionary_when_encoded) {
+TEST(Rules, ArrayDictionaryWhenEncoded) {
   SchemaAndArray pair({.format = "C", .dictionary = {kInt}});
   ArrowArray* dictionary = std::exchange(pair.root().dictionary, nullptr);
   EXPECT_EQ(pair.faults(), "array: array.dictionary-when-encoded\n");
@@ -641,7 +641,7 @@ TEST(Rules, array_dictionary_when_encoded) {
   EXPECT_EQ(pair.faults(), "array: array.dictionary-null-otherwise\n");
 }
 
-TEST(Rules, array_view_sizes_buffer) {
+TEST(Rules, ArrayViewSizesBuffer) {
   SchemaAndArray pair({.format = "vz"});
   pair.root().n_buffers = 2;
   EXPECT_EQ(pair.faults(), "array: array.view-sizes-buffer\n");

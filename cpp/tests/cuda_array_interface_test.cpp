@@ -245,21 +245,21 @@ void expect_found(std::string_view check) {
 }
 
 // Only the part of each rule that a struct can break; the value types are Python's.
-TEST(Rules, cai_shape_tuple) { expect_found("shape-sizes"); }
+TEST(Rules, CaiShapeTuple) { expect_found("shape-sizes"); }
 
-TEST(Rules, cai_typestr) {
+TEST(Rules, CaiTypestr) {
   for (const char* check : {"typestr-grammar", "typestr-order", "typestr-size"}) {
     expect_found(check);
   }
 }
 
-TEST(Rules, cai_version) { expect_found("version-known"); }
+TEST(Rules, CaiVersion) { expect_found("version-known"); }
 
-TEST(Rules, cai_strides) { expect_found("strides-length"); }
+TEST(Rules, CaiStrides) { expect_found("strides-length"); }
 
-TEST(Rules, cai_mask_shape) { expect_found("mask-shape"); }
+TEST(Rules, CaiMaskShape) { expect_found("mask-shape"); }
 
-TEST(Rules, cai_descr) {
+TEST(Rules, CaiDescr) {
   expect_found("descr-list");
   expect_found("descr-size");
 }

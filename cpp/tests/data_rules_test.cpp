@@ -33,7 +33,7 @@ int code_of_export(Data& data, const DlpackExportOptions& options = {}) {
 
 // --- Schemas ---
 
-TEST(Rules, schema_extension_storage) {
+TEST(Rules, SchemaExtensionStorage) {
   Data booleans("c", 3, kValues.data());
   booleans.extension("arrow.bool8");
   EXPECT_EQ(code_of_export(booleans), 0);
@@ -47,7 +47,7 @@ TEST(Rules, schema_extension_storage) {
   EXPECT_STREQ(from_dlpack(tensor.take()).value().schema->format, "c");
 }
 
-TEST(Rules, schema_extension_keys) {
+TEST(Rules, SchemaExtensionKeys) {
   ForeignTensor tensor(kInt32, kValues.data(), {1, 2, 2});
   const ImportedTensor imported = from_dlpack(tensor.take()).value();
   const MetadataView metadata = imported.schema.metadata().value();
@@ -64,7 +64,7 @@ TEST(Rules, schema_extension_keys) {
 
 // --- Requirements for reading an array ---
 
-TEST(Rules, array_null_count_unknown_accepted) {
+TEST(Rules, ArrayNullCountUnknownAccepted) {
   const std::uint8_t all = 0xff;
   const std::uint8_t third_is_null = 0xfb;
   Data full("i", 3, kValues.data());
@@ -73,21 +73,21 @@ TEST(Rules, array_null_count_unknown_accepted) {
   EXPECT_EQ(code_of_export(nulls.nulls(-1, &third_is_null)), ENOTSUP) << "there is a null";
 }
 
-TEST(Rules, array_n_buffers_of_type) {
+TEST(Rules, ArrayNBuffersOfType) {
   for (const std::int64_t buffers : {std::int64_t{1}, std::int64_t{0}, std::int64_t{-1}}) {
     Data data("i", 3, kValues.data());
     EXPECT_EQ(code_of_export(data.buffers(buffers)), EINVAL) << buffers;
   }
 }
 
-TEST(Rules, array_buffers_null_only_when) {
+TEST(Rules, ArrayBuffersNullOnlyWhen) {
   Data no_values("i", 3);
   EXPECT_EQ(code_of_export(no_values.buffers(2)), EINVAL) << "three values nowhere";
   Data no_bitmap("i", 3, kValues.data());
   EXPECT_EQ(code_of_export(no_bitmap.nulls(1, nullptr)), EINVAL) << "a null, and no bitmap";
 }
 
-TEST(Rules, array_buffers_null_accepted) {
+TEST(Rules, ArrayBuffersNullAccepted) {
   Data empty("i", 0);
   EXPECT_EQ(code_of_export(empty.buffers(2)), 0);
   for (const std::int64_t null_count : {0, -1}) {
@@ -97,7 +97,7 @@ TEST(Rules, array_buffers_null_accepted) {
 }
 
 // As a producer: an unaligned tensor is refused, or copied to aligned memory.
-TEST(Rules, array_buffers_aligned) {
+TEST(Rules, ArrayBuffersAligned) {
   const auto* odd = reinterpret_cast<const unsigned char*>(kValues.data()) + 1;
   ForeignTensor refused(kInt32, odd, {2});
   EXPECT_EQ(from_dlpack(refused.take()).error().code(), ENOTSUP);
@@ -106,7 +106,7 @@ TEST(Rules, array_buffers_aligned) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(copy.array->array.buffers[1]) % 4, 0U);
 }
 
-TEST(Rules, array_n_children_of_type) {
+TEST(Rules, ArrayNChildrenOfType) {
   Data values("i", 4, kValues.data());
   Data lists("+w:2", 2);
   EXPECT_EQ(code_of_export(lists.child(values)), 0);
@@ -115,7 +115,7 @@ TEST(Rules, array_n_children_of_type) {
 }
 
 // A tensor's consumer is told that it is read-only, unless the caller has allowed writing.
-TEST(Rules, array_data_immutable) {
+TEST(Rules, ArrayDataImmutable) {
   Data data("i", 3, kValues.data());
   const Schema schema = data.schema();
   DeviceArray array = data.array();
@@ -142,7 +142,7 @@ struct LifetimeFlag {
   void* handle = nullptr;  // sync_event is its address
 };
 
-TEST(Rules, release_members_owned_by_producer) {
+TEST(Rules, ReleaseMembersOwnedByProducer) {
   auto names = std::make_unique<std::string>("a name that is longer than what a string holds");
   Schema schema = make_schema({.format = "i", .name = *names}).value();
   names->assign("?");
@@ -160,7 +160,7 @@ TEST(Rules, release_members_owned_by_producer) {
   EXPECT_FALSE(alive);
 }
 
-TEST(Rules, device_array_members_owned_by_producer) {
+TEST(Rules, DeviceArrayMembersOwnedByProducer) {
   bool alive = false;
   auto builder = build_array({.arrays = 1, .buffers = 3}, LifetimeFlag(&alive)).value();
   builder.set(builder.root(), {.length = 4}, {nullptr});
@@ -176,7 +176,7 @@ TEST(Rules, device_array_members_owned_by_producer) {
   EXPECT_FALSE(alive);
 }
 
-TEST(Rules, release_no_access_after) {
+TEST(Rules, ReleaseNoAccessAfter) {
   static std::unique_ptr<std::array<ArrowArray*, 1>> list;
   list = std::make_unique<std::array<ArrowArray*, 1>>();
   ArrowDeviceArray raw{};
@@ -201,7 +201,7 @@ TEST(Rules, release_no_access_after) {
 }
 
 // Parent and children are moved, and their old places contain garbage at release.
-TEST(Rules, move_no_stored_address) {
+TEST(Rules, MoveNoStoredAddress) {
   bool alive = false;
   auto builder = build_array({.arrays = 1, .buffers = 3}, LifetimeFlag(&alive)).value();
   builder.set(builder.root(), {.length = 4}, {nullptr});

@@ -393,7 +393,7 @@ TEST(DlpackExport, RejectsNegativeMetadataCounts) {
   EXPECT_EQ(to_dlpack(*schema, array).error().code(), EINVAL);
 }
 
-TEST(Rules, dlpack_data_aligned) {
+TEST(Rules, DlpackDataAligned) {
   for (std::int64_t offset = 0; offset < 20; ++offset) {
     Data data("i", 4, kValues.data());
     DlpackTensor tensor = exported(data.offset(offset), {.pointer = DataPointer::kAligned});
@@ -405,7 +405,7 @@ TEST(Rules, dlpack_data_aligned) {
   }
 }
 
-TEST(Rules, dlpack_device_id_of_cpu) {
+TEST(Rules, DlpackDeviceIdOfCpu) {
   for (const ArrowDeviceType device : {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST,
                                        ARROW_DEVICE_ROCM_HOST, ARROW_DEVICE_CUDA_MANAGED}) {
     for (const std::int64_t id : {-1, 0, 1}) {
@@ -455,7 +455,7 @@ TEST(DlpackTensor, AcceptsNullDeleter) {
   EXPECT_EQ(tensor.deleted, 0);
 }
 
-TEST(Rules, dlpack_managed_copied_flag) {
+TEST(Rules, DlpackManagedCopiedFlag) {
   Data data("i", 4, kValues.data());
   EXPECT_EQ(exported(data, {.read_only = false, .copied = true})->flags,
             DLPACK_FLAG_BITMASK_IS_COPIED);

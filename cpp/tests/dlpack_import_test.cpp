@@ -472,7 +472,7 @@ TEST(DlpackImport, MovedChildKeepsMemory) {
   EXPECT_EQ(tensor.deleted, 1);
 }
 
-TEST(Rules, dlpack_alignment_not_relied_on) {
+TEST(Rules, DlpackAlignmentNotReliedOn) {
   ForeignTensor tensor(kInt32, kValues.data() + 1, {3});
   EXPECT_EQ(imported(tensor).array->array.buffers[1], kValues.data() + 1);
   // The sum must be aligned: data and byte_offset may each be unaligned.
@@ -482,7 +482,7 @@ TEST(Rules, dlpack_alignment_not_relied_on) {
   EXPECT_EQ(imported(between).array->array.buffers[1], kValues.data() + 2);
 }
 
-TEST(Rules, dlpack_byte_offset_applied) {
+TEST(Rules, DlpackByteOffsetApplied) {
   ForeignTensor tensor(kInt32, kValues.data(), {3});
   tensor->byte_offset = 8;
   EXPECT_EQ(values(imported(tensor)), (std::vector<std::int32_t>{2, 3, 4}));
@@ -501,7 +501,7 @@ TEST(Rules, dlpack_byte_offset_applied) {
   EXPECT_EQ(values(imported(copied, kCopies)), (std::vector<std::int32_t>{1, 3}));
 }
 
-TEST(Rules, device_array_device_id_convention) {
+TEST(Rules, DeviceArrayDeviceIdConvention) {
   for (const std::int32_t id : {0, 5, -1}) {
     ForeignTensor tensor(kInt32, kValues.data(), {2});
     tensor->device = {kDLCPU, id};
@@ -521,7 +521,7 @@ TEST(DlpackImport, KeepsUnknownDevices) {
   EXPECT_EQ((*again)->dl_tensor.device.device_id, 4);
 }
 
-TEST(Rules, dlpack_type_unexpected_bits_refused) {
+TEST(Rules, DlpackTypeUnexpectedBitsRefused) {
   for (const int bits : {4, 6, 8, 32}) {
     for (const int code : {kDLFloat6_e2m3fn, kDLFloat6_e3m2fn, kDLFloat4_e2m1fn}) {
       ForeignTensor tensor({static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1},
@@ -531,7 +531,7 @@ TEST(Rules, dlpack_type_unexpected_bits_refused) {
   }
 }
 
-TEST(Rules, dlpack_type_packed_unless_flagged) {
+TEST(Rules, DlpackTypePackedUnlessFlagged) {
   // Neither form has an Arrow type; the error names the form.
   for (const auto& [flags, found] :
        {std::pair<std::uint64_t, const char*>{0, "packed"},
@@ -554,7 +554,7 @@ TEST(Rules, dlpack_type_packed_unless_flagged) {
   EXPECT_EQ(values(imported(whole)), (std::vector<std::int32_t>{0, 1}));
 }
 
-TEST(Rules, dlpack_managed_minor_mismatch) {
+TEST(Rules, DlpackManagedMinorMismatch) {
   ForeignTensor newer(kInt32, kValues.data(), {2});
   newer.managed.version.minor = 99;
   EXPECT_EQ(imported(newer).array->array.length, 2);
@@ -571,7 +571,7 @@ TEST(DlpackImport, RejectsUnknownFlagsOfKnownVersion) {
   expect_mentions(refused(unknown), "got 8");
 }
 
-TEST(Rules, dlpack_managed_read_only_ignored) {
+TEST(Rules, DlpackManagedReadOnlyIgnored) {
   ForeignTensor tensor(kInt32, kValues.data(), {2});
   tensor.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
   EXPECT_TRUE(imported(tensor).read_only);
@@ -582,14 +582,14 @@ TEST(Rules, dlpack_managed_read_only_ignored) {
   EXPECT_TRUE(imported(copied).copied);
 }
 
-TEST(Rules, dlpack_import_zero_copy) {
+TEST(Rules, DlpackImportZeroCopy) {
   ForeignTensor tensor(kInt32, kValues.data(), {2, 3});
   const ImportedTensor result = imported(tensor, kCopies);
   EXPECT_EQ(leaf(result.array->array).buffers[1], kValues.data());
   EXPECT_FALSE(result.copied);
 }
 
-TEST(Rules, dlpack_import_same_device) {
+TEST(Rules, DlpackImportSameDevice) {
   for (const DeviceInfo& device : kDevices) {
     ForeignTensor tensor(kInt32, kValues.data(), {2});
     tensor->device = {static_cast<DLDeviceType>(device.value), 1};
@@ -597,7 +597,7 @@ TEST(Rules, dlpack_import_same_device) {
   }
 }
 
-TEST(Rules, dlpack_import_copy_none) {
+TEST(Rules, DlpackImportCopyNone) {
   ForeignTensor compact(kInt32, kValues.data(), {2, 3});
   EXPECT_FALSE(imported(compact, kCopies).copied) << "it can share the memory";
   ForeignTensor gaps(kInt32, kValues.data(), {3}, {2});
@@ -606,7 +606,7 @@ TEST(Rules, dlpack_import_copy_none) {
   EXPECT_EQ(values(copy), (std::vector<std::int32_t>{0, 2, 4}));
 }
 
-TEST(Rules, dlpack_import_copy_false) {
+TEST(Rules, DlpackImportCopyFalse) {
   ForeignTensor tensor(kInt32, kValues.data(), {2}, {2});
   EXPECT_EQ(refused(tensor, {.strided = Strided::kRefuse}).code(), ENOTSUP);
 }

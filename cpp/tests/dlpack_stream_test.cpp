@@ -169,23 +169,23 @@ TEST(DlpackStream, ErrorNamesDevice) {
   EXPECT_NE(read.error().message().find("unknown(9999)"), std::string::npos);
 }
 
-TEST(Rules, dlpack_stream_range) {
+TEST(Rules, DlpackStreamRange) {
   for (const ArrowDeviceType device : kStreams) {
     expect_refused(device, -2);
     expect_refused(device, INT64_MIN);
   }
 }
 
-TEST(Rules, dlpack_stream_minus_one) {
+TEST(Rules, DlpackStreamMinusOne) {
   for (const ArrowDeviceType device : kStreams) expect_ordered(device, -1, Ordering::kNone);
 }
 
-TEST(Rules, dlpack_stream_none_is_legacy) {
+TEST(Rules, DlpackStreamNoneIsLegacy) {
   expect_ordered(ARROW_DEVICE_CUDA, {}, Ordering::kStream, 1);
   expect_ordered(ARROW_DEVICE_ROCM, {}, Ordering::kStream, 0);
 }
 
-TEST(Rules, dlpack_stream_cuda_not_zero) {
+TEST(Rules, DlpackStreamCudaNotZero) {
   expect_refused(ARROW_DEVICE_CUDA, 0);
   expect_refused(ARROW_DEVICE_CUDA_HOST, 0);
   expect_refused(ARROW_DEVICE_CUDA_MANAGED, 0);
@@ -193,7 +193,7 @@ TEST(Rules, dlpack_stream_cuda_not_zero) {
   expect_ordered(ARROW_DEVICE_CUDA, 2, Ordering::kStream, 2);
 }
 
-TEST(Rules, dlpack_stream_rocm_not_one_or_two) {
+TEST(Rules, DlpackStreamRocmNotOneOrTwo) {
   for (const ArrowDeviceType device : {ARROW_DEVICE_ROCM, ARROW_DEVICE_ROCM_HOST}) {
     expect_refused(device, 1);
     expect_refused(device, 2);
@@ -201,7 +201,7 @@ TEST(Rules, dlpack_stream_rocm_not_one_or_two) {
   }
 }
 
-TEST(Rules, dlpack_stream_none_elsewhere) {
+TEST(Rules, DlpackStreamNoneElsewhere) {
   for (const ArrowDeviceType device : {ARROW_DEVICE_CPU, ARROW_DEVICE_OPENCL, ARROW_DEVICE_ONEAPI,
                                        ARROW_DEVICE_METAL, ArrowDeviceType{9999}}) {
     expect_ordered(device, {}, Ordering::kHost);

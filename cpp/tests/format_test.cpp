@@ -141,7 +141,7 @@ TEST(Format, RejectsNull) {
   EXPECT_NE(format.error().message().find("NULL"), std::string::npos);
 }
 
-TEST(Rules, format_known) {
+TEST(Rules, FormatKnown) {
   for (const std::string_view text : {"",
                                       "x",
                                       "ii",
@@ -194,12 +194,12 @@ TEST(Rules, format_known) {
   }
 }
 
-TEST(Rules, format_timestamp_colon) {
+TEST(Rules, FormatTimestampColon) {
   EXPECT_NE(refused("tss").find("colon"), std::string::npos);
   EXPECT_NE(refused("tsuUTC").find("colon"), std::string::npos);
 }
 
-TEST(Rules, format_timezone_unquoted) {
+TEST(Rules, FormatTimezoneUnquoted) {
   EXPECT_NE(refused("tss:\"UTC\"").find("quotes"), std::string::npos);
   EXPECT_NE(refused("tss:'UTC'").find("quotes"), std::string::npos);
 }

@@ -15,7 +15,7 @@ constexpr bool is_declared_as(Field Struct::* /*field*/) {
   return std::is_same_v<Field, Expected>;
 }
 
-TEST(Rules, async_header_producer_fields) {
+TEST(Rules, AsyncHeaderProducerFields) {
   // Exactly five members, so there is no release.
   const auto [device_type, request, cancel, additional_metadata, private_data] =
       ArrowAsyncProducer{};
@@ -26,26 +26,26 @@ TEST(Rules, async_header_producer_fields) {
   EXPECT_TRUE(request == nullptr && cancel == nullptr && additional_metadata == nullptr);
 }
 
-TEST(Rules, async_header_task_self) {
+TEST(Rules, AsyncHeaderTaskSelf) {
   using Extract = int (*)(ArrowAsyncTask*, ArrowDeviceArray*);
   EXPECT_TRUE(is_declared_as<Extract>(&ArrowAsyncTask::extract_data));
 }
 
-TEST(Rules, async_header_request_signed) {
+TEST(Rules, AsyncHeaderRequestSigned) {
   using Request = void (*)(ArrowAsyncProducer*, std::int64_t);
   EXPECT_TRUE(is_declared_as<Request>(&ArrowAsyncProducer::request));
 }
 
-TEST(Rules, async_header_on_error_pointer) {
+TEST(Rules, AsyncHeaderOnErrorPointer) {
   using OnError = void (*)(ArrowAsyncDeviceStreamHandler*, int, const char*, const char*);
   EXPECT_TRUE(is_declared_as<OnError>(&ArrowAsyncDeviceStreamHandler::on_error));
 }
 
-TEST(Rules, async_header_producer_pointer) {
+TEST(Rules, AsyncHeaderProducerPointer) {
   EXPECT_TRUE(is_declared_as<ArrowAsyncProducer*>(&ArrowAsyncDeviceStreamHandler::producer));
 }
 
-TEST(Rules, device_header_type_is_int32) {
+TEST(Rules, DeviceHeaderTypeIsInt32) {
   EXPECT_TRUE((std::is_same_v<ArrowDeviceType, std::int32_t>));
 #if !defined(ARROW_DEVICE_CPU) || !defined(ARROW_DEVICE_EXT_DEV)
   ADD_FAILURE() << "the values are not macros";

@@ -101,7 +101,7 @@ TEST(Metadata, RejectsTextLongerThanInt32) {
   }
 }
 
-TEST(Rules, metadata_encoding) {
+TEST(Rules, MetadataEncoding) {
   struct Case {
     std::string block;
     std::string message;
@@ -134,14 +134,14 @@ TEST(Rules, metadata_encoding) {
   }
 }
 
-TEST(Rules, metadata_native_endian) {
+TEST(Rules, MetadataNativeEndian) {
   const std::string block = encode_metadata({{"key", ""}}).value();
   int32_t length = 0;
   std::memcpy(&length, block.data() + 4, sizeof length);
   EXPECT_EQ(length, 3);
 }
 
-TEST(Rules, metadata_not_nul_terminated) {
+TEST(Rules, MetadataNotNulTerminated) {
   const std::string with_nul("a\0b", 3);
   const ExactBlock block(encode_metadata({{with_nul, "v"}, {"k", with_nul}}).value());
   const MetadataView view = MetadataView::read(block.memory.get()).value();

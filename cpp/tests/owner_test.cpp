@@ -234,7 +234,7 @@ TEST(Attach, AllocationFailureReturnsEnomem) {
 
 // --- Rules ---
 
-TEST(Rules, release_once) {
+TEST(Rules, ReleaseOnce) {
   Log log;
   Array array = own(foreign_array(&log, "a"));
   array.release();
@@ -243,7 +243,7 @@ TEST(Rules, release_once) {
 }
 
 // A producer that does not mark the struct is not called again.
-TEST(Rules, release_marks_released) {
+TEST(Rules, ReleaseMarksReleased) {
   static int calls = 0;
   {
     ArrowArray raw{};
@@ -255,7 +255,7 @@ TEST(Rules, release_marks_released) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Rules, move_marks_source) {
+TEST(Rules, MoveMarksSource) {
   Log log;
   ArrowArray raw = foreign_array(&log, "a");
   Array array(&raw);
@@ -271,7 +271,7 @@ TEST(Rules, move_marks_source) {
 }
 
 // The destructor releases in place; release() moves the array out first.
-TEST(Rules, device_array_release_through_array) {
+TEST(Rules, DeviceArrayReleaseThroughArray) {
   static const void* called_with = nullptr;
   static int64_t length = 0;
   ArrowDeviceArray raw{};

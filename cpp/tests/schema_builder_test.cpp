@@ -125,7 +125,7 @@ TEST(MakeSchema, AllocationFailureInErrorTextReturnsEnomem) {
   EXPECT_GT(failed, 0);
 }
 
-TEST(Rules, schema_format_set) {
+TEST(Rules, SchemaFormatSet) {
   EXPECT_EQ(message({}), "make_schema: format: empty: expected a format string");
   EXPECT_EQ(message(with_inner({.format = ""})),
             "make_schema: child 1: child 0: format: empty: expected a format string");
@@ -133,7 +133,7 @@ TEST(Rules, schema_format_set) {
             "make_schema: dictionary: format: empty: expected a format string");
 }
 
-TEST(Rules, schema_format_utf8) {
+TEST(Rules, SchemaFormatUtf8) {
   EXPECT_EQ(message({.format = "tsu:\xff"}), "make_schema: format: not UTF-8");
   EXPECT_EQ(message({.format = "i\0"sv}),
             "make_schema: format: NUL character: expected text without it");
@@ -141,7 +141,7 @@ TEST(Rules, schema_format_utf8) {
   EXPECT_STREQ(schema->format, "tsu:\xc3\xa9");
 }
 
-TEST(Rules, format_dictionary_index_type) {
+TEST(Rules, FormatDictionaryIndexType) {
   for (const char* format : {"c", "C", "s", "S", "i", "I", "l", "L"}) {
     EXPECT_TRUE(make_schema({.format = format, .dictionary = {{.format = "u"}}})) << format;
   }
@@ -153,7 +153,7 @@ TEST(Rules, format_dictionary_index_type) {
   }
 }
 
-TEST(Rules, format_map_child) {
+TEST(Rules, FormatMapChild) {
   const SchemaNode key{.format = "u", .name = "key"};
   const SchemaNode entries{.format = "+s", .name = "entries", .children = {key, key}};
   EXPECT_TRUE(make_schema({.format = "+m", .children = {entries}}));
@@ -165,7 +165,7 @@ TEST(Rules, format_map_child) {
   }
 }
 
-TEST(Rules, format_run_end_children) {
+TEST(Rules, FormatRunEndChildren) {
   const SchemaNode values{.format = "g", .name = "values"};
   for (const char* ends : {"s", "i", "l"}) {
     EXPECT_TRUE(make_schema({.format = "+r", .children = {{.format = ends}, values}})) << ends;
@@ -179,20 +179,20 @@ TEST(Rules, format_run_end_children) {
   }
 }
 
-TEST(Rules, schema_name_utf8) {
+TEST(Rules, SchemaNameUtf8) {
   EXPECT_EQ(message(with_inner({.format = "i", .name = "\xed\xa0\x80"})),
             "make_schema: child 1: child 0: name: not UTF-8");
   EXPECT_EQ(message({.format = "i", .name = "a\0b"sv}),
             "make_schema: name: NUL character: expected text without it");
 }
 
-TEST(Rules, schema_metadata_null_when_absent) {
+TEST(Rules, SchemaMetadataNullWhenAbsent) {
   const Schema schema = make_schema({.format = "i"}).value();
   EXPECT_EQ(schema->metadata, nullptr);
   EXPECT_STREQ(schema->name, "");
 }
 
-TEST(Rules, schema_dictionary_null_otherwise) {
+TEST(Rules, SchemaDictionaryNullOtherwise) {
   EXPECT_EQ(make_schema({.format = "i"}).value()->dictionary, nullptr);
 }
 

@@ -265,7 +265,7 @@ TEST(Shared, CopiesOnManyThreads) {
   EXPECT_TRUE(shared.is_unique());
 }
 
-TEST(Rules, schema_flags_propagated) {
+TEST(Rules, SchemaFlagsPropagated) {
   constexpr int64_t kUnknown = int64_t{1} << 40;
   const SharedSchema shared =
       share(

@@ -64,7 +64,7 @@ TEST(StreamAdapters, RejectsDeviceMemory) {
   }
 }
 
-TEST(Rules, sync_event_waited_before_access) {
+TEST(Rules, SyncEventWaitedBeforeAccess) {
   constexpr ArrowDeviceType kType = ARROW_DEVICE_CPU;  // has no events except in this test
   Script script;
   int waits = 0;

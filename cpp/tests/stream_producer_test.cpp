@@ -103,8 +103,8 @@ void ends_with_a_released_array() {
   }
   EXPECT_EQ(calls, 1);
 }
-TEST(Rules, stream_result_end_is_released_array) { ends_with_a_released_array<Plain>(); }
-TEST(Rules, device_stream_result_end_is_released_array) { ends_with_a_released_array<Device>(); }
+TEST(Rules, StreamResultEndIsReleasedArray) { ends_with_a_released_array<Plain>(); }
+TEST(Rules, DeviceStreamResultEndIsReleasedArray) { ends_with_a_released_array<Device>(); }
 
 template <class Raw, class Thrown>
 int code_when_thrown(const Thrown& thrown) {
@@ -135,8 +135,8 @@ void returns_errno_codes() {
   BatchOf<Raw> batch;
   EXPECT_EQ(get_next(stream, batch), EIO);
 }
-TEST(Rules, stream_errno_codes) { returns_errno_codes<Plain>(); }
-TEST(Rules, device_stream_errno_codes) { returns_errno_codes<Device>(); }
+TEST(Rules, StreamErrnoCodes) { returns_errno_codes<Plain>(); }
+TEST(Rules, DeviceStreamErrnoCodes) { returns_errno_codes<Device>(); }
 
 template <class Raw>
 void tells_why() {
@@ -156,8 +156,8 @@ void tells_why() {
   EXPECT_EQ(text_for(""), "NULL");
   EXPECT_EQ(text_for(std::string(10'000, 'x')).size(), 4099U);
 }
-TEST(Rules, stream_error_text) { tells_why<Plain>(); }
-TEST(Rules, device_stream_error_text) { tells_why<Device>(); }
+TEST(Rules, StreamErrorText) { tells_why<Plain>(); }
+TEST(Rules, DeviceStreamErrorText) { tells_why<Device>(); }
 
 template <class Raw>
 void text_stays_until_the_next_call() {
@@ -177,10 +177,10 @@ void text_stays_until_the_next_call() {
   EXPECT_EQ(get_next(moved, batch), EIO);
   EXPECT_STREQ(moved->get_last_error(moved.get()), "long enough for the heap");
 }
-TEST(Rules, stream_error_text_lifetime) { text_stays_until_the_next_call<Plain>(); }
-TEST(Rules, device_stream_error_text_lifetime) { text_stays_until_the_next_call<Device>(); }
+TEST(Rules, StreamErrorTextLifetime) { text_stays_until_the_next_call<Plain>(); }
+TEST(Rules, DeviceStreamErrorTextLifetime) { text_stays_until_the_next_call<Device>(); }
 
-TEST(Rules, device_stream_device_type_set) {
+TEST(Rules, DeviceStreamDeviceTypeSet) {
   Parts parts;
   const auto none = [] { return DeviceArray(); };
   EXPECT_EQ(make_device_stream(parts.schema(), ARROW_DEVICE_CUDA, none).value()->device_type,
@@ -197,7 +197,7 @@ int code_of_batch(ArrowDeviceType stream, ArrowDeviceType batch, Options options
   DeviceArray out;
   return get_next(*made, out);
 }
-TEST(Rules, device_stream_one_device_type) {
+TEST(Rules, DeviceStreamOneDeviceType) {
   int warnings = 0;
   const Options counts{.on_warning = [&](const Warning& warning) {
     EXPECT_EQ(warning.rule, "device-stream.one-device-type");
@@ -209,12 +209,12 @@ TEST(Rules, device_stream_one_device_type) {
   EXPECT_EQ(warnings, 1);
   EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_MANAGED, {.strict = true}), EINVAL);
 }
-TEST(Rules, device_stream_result_accessible) {
+TEST(Rules, DeviceStreamResultAccessible) {
   EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU), EINVAL);
   EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, 9999), EINVAL);
 }
 
-TEST(Rules, device_array_reserved_zero) {
+TEST(Rules, DeviceArrayReservedZero) {
   Parts parts;
   int warnings = 0;
   auto stream = make_device_stream(parts.schema(), ARROW_DEVICE_CPU,

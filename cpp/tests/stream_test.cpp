@@ -63,7 +63,7 @@ void keeps_errno(int code, int expected) {
   }
   expect_clean(script);
 }
-TEST(Rules, stream_errno_read) {
+TEST(Rules, StreamErrnoRead) {
   keeps_errno<Plain>(ENOSPC, ENOSPC);
   keeps_errno<Device>(ENOSPC, ENOSPC);
   keeps_errno<Plain>(-1, EIO);  // not an errno value, but still an error
@@ -81,14 +81,12 @@ void not_after_release(const Read& read) {
 }
 const auto kReadSchema = [](auto& reader) { return code_of(reader.schema()); };
 const auto kReadNext = [](auto& reader) { return code_of(next_of(reader)); };
-TEST(Rules, stream_get_schema_not_after_release) { not_after_release<Plain>(kReadSchema); }
-TEST(Rules, device_stream_get_schema_not_after_release) { not_after_release<Device>(kReadSchema); }
-TEST(Rules, stream_get_next_not_after_release) { not_after_release<Plain>(kReadNext); }
-TEST(Rules, device_stream_get_next_not_after_release) { not_after_release<Device>(kReadNext); }
-TEST(Rules, stream_get_last_error_not_after_release) { not_after_release<Plain>(kReadNext); }
-TEST(Rules, device_stream_get_last_error_not_after_release) {
-  not_after_release<Device>(kReadNext);
-}
+TEST(Rules, StreamGetSchemaNotAfterRelease) { not_after_release<Plain>(kReadSchema); }
+TEST(Rules, DeviceStreamGetSchemaNotAfterRelease) { not_after_release<Device>(kReadSchema); }
+TEST(Rules, StreamGetNextNotAfterRelease) { not_after_release<Plain>(kReadNext); }
+TEST(Rules, DeviceStreamGetNextNotAfterRelease) { not_after_release<Device>(kReadNext); }
+TEST(Rules, StreamGetLastErrorNotAfterRelease) { not_after_release<Plain>(kReadNext); }
+TEST(Rules, DeviceStreamGetLastErrorNotAfterRelease) { not_after_release<Device>(kReadNext); }
 
 template <class Raw>
 void calls_one_at_a_time() {
@@ -100,8 +98,8 @@ void calls_one_at_a_time() {
   }
   expect_clean(script);  // the script records concurrent calls
 }
-TEST(Rules, stream_calls_serialized) { calls_one_at_a_time<Plain>(); }
-TEST(Rules, device_stream_calls_serialized) { calls_one_at_a_time<Device>(); }
+TEST(Rules, StreamCallsSerialized) { calls_one_at_a_time<Plain>(); }
+TEST(Rules, DeviceStreamCallsSerialized) { calls_one_at_a_time<Device>(); }
 
 // --- Device types ---
 
@@ -117,7 +115,7 @@ Script device_script(ArrowDeviceType stream, ArrowDeviceType batch) {
   return {.steps{{.device_type = batch}}, .device_type = stream};
 }
 
-TEST(Rules, device_stream_one_device_type) {
+TEST(Rules, DeviceStreamOneDeviceType) {
   WarningLog heard;
   Script script = device_script(ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST);
   EXPECT_EQ(code_of(next_of(reader_of<Device>(script, heard.options))), 0);
@@ -136,7 +134,7 @@ TEST(Rules, device_stream_one_device_type) {
   EXPECT_EQ(code_of(next_of(reader_of<Device>(script, {.strict = true}))), 0);
 }
 
-TEST(Rules, device_stream_result_accessible) {
+TEST(Rules, DeviceStreamResultAccessible) {
   const std::pair<ArrowDeviceType, ArrowDeviceType> cases[] = {
       {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA},           // not readable on the CPU
       {ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU},           //
@@ -161,13 +159,13 @@ TEST(Rules, device_stream_result_accessible) {
   EXPECT_EQ(code_of(next_of(reader_of<Device>(script))), 0);
 }
 
-TEST(Rules, device_stream_device_type_set) {
+TEST(Rules, DeviceStreamDeviceTypeSet) {
   Script script = device_script(0, 0);
   EXPECT_EQ(code_of(next_of(reader_of<Device>(script))), EINVAL);
   expect_clean(script);
 }
 
-TEST(Rules, device_array_reserved_zero) {
+TEST(Rules, DeviceArrayReservedZero) {
   WarningLog heard;
   Script script{.steps{{.reserved = 7}}};
   EXPECT_EQ(code_of(next_of(reader_of<Device>(script, heard.options))), 0);

@@ -99,7 +99,7 @@ TEST(SyncEvent, RejectsReleasedArray) {
 }
 
 // The event passed instead of its address.
-TEST(Rules, sync_event_type_of_table) {
+TEST(Rules, SyncEventTypeOfTable) {
   for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_OPENCL}) {
     for (const std::uintptr_t handle :
          {std::uintptr_t{42}, static_cast<std::uintptr_t>(0x7000000000001)}) {

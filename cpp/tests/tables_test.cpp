@@ -91,7 +91,7 @@ TEST(DeviceTable, ReportsMemoryAccess) {
   }
 }
 
-TEST(Rules, device_type_values_of_dlpack) {
+TEST(Rules, DeviceTypeValuesOfDlpack) {
   std::string list;
   for (const DeviceInfo& device : kDevices) {
     list += (list.empty() ? "" : ",") + std::string(device.dlpack_name) + "=" +
@@ -103,7 +103,7 @@ TEST(Rules, device_type_values_of_dlpack) {
 }
 
 // DLPack defines the number first: the test above finds the name there.
-TEST(Rules, device_type_dlpack_first) {
+TEST(Rules, DeviceTypeDlpackFirst) {
   for (const DeviceInfo& device : kDevices) {
     EXPECT_TRUE(device.arrow_macro.empty() || !device.dlpack_name.empty()) << device.name;
   }

@@ -22,7 +22,7 @@ TEST_F(Exchange, ImportQueriesDeviceAndMemoryKind) {
   Api::free(memory);
 }
 
-TEST_F(Rules, cai_data_device_accessible) {
+TEST_F(Rules, CaiDataDeviceAccessible) {
   std::int32_t local = 0;
   cai::Interface unknown = says();
   unknown.pointer = reinterpret_cast<std::uintptr_t>(&local);
@@ -32,7 +32,7 @@ TEST_F(Rules, cai_data_device_accessible) {
   expect_mentions(refused(null), "cuda-array-interface.data-pointer");
 }
 
-TEST_F(Rules, cai_context_independent) {
+TEST_F(Rules, CaiContextIndependent) {
   cai::Interface pinned = says();
   pinned.pointer = reinterpret_cast<std::uintptr_t>(gate_);
   cuda::CUdeviceptr there = 0;
@@ -40,14 +40,14 @@ TEST_F(Rules, cai_context_independent) {
   EXPECT_EQ(imported(pinned).array->array.buffers[1], reinterpret_cast<const void*>(there));
 }
 
-TEST_F(Rules, cai_lifetime_owner_kept) {
+TEST_F(Rules, CaiLifetimeOwnerKept) {
   ImportedTensor result = imported(says());
   EXPECT_EQ(owners_.count(), 0);
   result.array.release();
   EXPECT_EQ(owners_.count(), 1);
 }
 
-TEST_F(Rules, cai_strides_absent_is_contiguous) {
+TEST_F(Rules, CaiStridesAbsentIsContiguous) {
   constexpr std::array<std::int64_t, 2> shape{2, 3};
   constexpr std::array<std::int64_t, 2> rows{12, 4};
   constexpr std::array<std::int64_t, 2> columns{4, 8};
@@ -90,7 +90,7 @@ TEST_F(Exchange, ImportKeepsComplexNumbers) {
   EXPECT_STREQ(result.schema->children[0]->format, "f");
 }
 
-TEST_F(Rules, cai_sync_consumer_synchronizes) {
+TEST_F(Rules, CaiSyncConsumerSynchronizes) {
   write_behind_gate();
   ImportedTensor result = imported(says(handle(producer_)));
   ASSERT_NE(result.array->sync_event, nullptr);
@@ -107,7 +107,7 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
 
 // Both directions, where only the library waits: work of the first producer, an export, an import
 // by a peer, and work of the peer.
-TEST_F(Rules, cai_sync_no_data_races) {
+TEST_F(Rules, CaiSyncNoDataRaces) {
   write_behind_gate();
   const CudaArray exported = described(make_with_event());
   ImportedTensor result = imported(exported.array_interface(), {.consumer_stream = on(consumer_)});
@@ -120,16 +120,14 @@ TEST_F(Rules, cai_sync_no_data_races) {
   EXPECT_EQ(*read_, kNew);
 }
 
-TEST_F(Rules, cai_stream_none_needs_no_sync) {
-  EXPECT_EQ(imported(says()).array->sync_event, nullptr);
-}
+TEST_F(Rules, CaiStreamNoneNeedsNoSync) { EXPECT_EQ(imported(says()).array->sync_event, nullptr); }
 
-TEST_F(Rules, cai_sync_override_off_by_default) {
+TEST_F(Rules, CaiSyncOverrideOffByDefault) {
   EXPECT_TRUE(CudaArrayImportOptions{}.synchronize);
   EXPECT_EQ(imported(says(handle(producer_)), {.synchronize = false}).array->sync_event, nullptr);
 }
 
-TEST_F(Rules, cai_sync_blocks_producer_stream) {
+TEST_F(Rules, CaiSyncBlocksProducerStream) {
   ImportedTensor result = imported(says(handle(producer_)), {.consumer_stream = on(consumer_)});
   Api::wait_for_word(consumer_, gate_);
   Api::read(read_, memory_, consumer_);
@@ -144,7 +142,7 @@ TEST_F(Rules, cai_sync_blocks_producer_stream) {
   EXPECT_EQ(*read_, kOld) << "the producer wrote while the consumer read";
 }
 
-TEST_F(Rules, cai_mask_as_boolean) {
+TEST_F(Rules, CaiMaskAsBoolean) {
   cai::Interface mask;
   mask.shape = kEight;
   mask.typestr = "<t1";

@@ -11,7 +11,7 @@ namespace {
 
 // --- DLPack
 
-TEST_F(Rules, dlpack_stream_producer_synchronizes) {
+TEST_F(Rules, DlpackStreamProducerSynchronizes) {
   write_behind_gate();
   DeviceArray array = make_with_event();
   const Schema schema = make_schema({.format = "i"}).value();
@@ -136,7 +136,7 @@ TEST_F(Exchange, DlpackSynchronizesBeforeCopy) {
 // --- The event of an array made by the library
 
 // It is recorded after the work, not before it.
-TEST_F(Rules, sync_event_data_ready_when_triggered) {
+TEST_F(Rules, SyncEventDataReadyWhenTriggered) {
   write_behind_gate();
   const DeviceArray array = make_with_event();
   ASSERT_NE(array->sync_event, nullptr);
@@ -150,7 +150,7 @@ TEST_F(Rules, sync_event_data_ready_when_triggered) {
 
 // An array made from a tensor has an event if the tensor's producer has pending work, and none if
 // the host has waited.
-TEST_F(Rules, sync_event_null_means_ready) {
+TEST_F(Rules, SyncEventNullMeansReady) {
   write_behind_gate();
   const Schema schema = make_schema({.format = "i"}).value();
   const auto imported_behind = [&](ConsumerStream stream) {
@@ -229,27 +229,27 @@ TEST_F(Exchange, ExportRejectsOtherDevices) {
   }
 }
 
-TEST_F(Rules, cai_zero_size_pointer) {
+TEST_F(Rules, CaiZeroSizePointer) {
   EXPECT_EQ(described(make({.length = 0})).array_interface().pointer, 0U);
 }
 
-TEST_F(Rules, cai_stream_none_without_work) {
+TEST_F(Rules, CaiStreamNoneWithoutWork) {
   EXPECT_FALSE(described(make()).array_interface().stream);
   EXPECT_TRUE(described(make_with_event()).array_interface().stream);
 }
 
-TEST_F(Rules, cai_stream_not_zero) {
+TEST_F(Rules, CaiStreamNotZero) {
   const CudaArray array = described(make_with_event(), static_cast<void*>(nullptr));
   EXPECT_EQ(array.array_interface().stream, cai::kStreamLegacyDefault);
 }
 
-TEST_F(Rules, cai_stream_values) {
+TEST_F(Rules, CaiStreamValues) {
   for (void* stream : {legacy_handle(), per_thread_handle(), consumer_}) {
     EXPECT_EQ(described(make_with_event(), stream).array_interface().stream, handle(stream));
   }
 }
 
-TEST_F(Rules, cai_stream_covers_all_work) {
+TEST_F(Rules, CaiStreamCoversAllWork) {
   write_behind_gate();
   const CudaArray array = described(make_with_event());
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
@@ -261,7 +261,7 @@ TEST_F(Rules, cai_stream_covers_all_work) {
   EXPECT_EQ(*read_, kNew);
 }
 
-TEST_F(Rules, cai_lifetime_stream_outlives_object) {
+TEST_F(Rules, CaiLifetimeStreamOutlivesObject) {
   {
     const CudaArray array = described(make());
     EXPECT_FALSE(array.array_interface().stream);
@@ -298,7 +298,7 @@ TEST_F(Exchange, JoinsProducerStreams) {
   Api::destroy_stream(second);
 }
 
-TEST_F(Rules, cai_mask) {
+TEST_F(Rules, CaiMask) {
   const auto* bitmap = reinterpret_cast<const void*>(memory_);
   const CudaArray array =
       described(make({.length = 1, .null_count = -1, .offset = 8}, bitmap), {}, {.mask = true});
