@@ -94,7 +94,7 @@ impl Node {
 /// A call that fails, and every call after it, changes nothing; `finish` returns the error, EINVAL
 /// with the reason. Individual calls therefore need no checks.
 ///
-/// Text: Arrow C data interface, "Release callback semantics for producers".
+/// See "Release callback semantics for producers" in the Arrow C data interface.
 pub struct ArrayBuilder<T: Send + 'static> {
     block: *mut Block<ArrowArray, T>,
     next_buffer: *mut *const c_void,

@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// A validated metadata block: pairs of byte strings, in order. Keys may repeat.
 ///
-/// Text: Arrow C data interface, "ArrowSchema.metadata".
+/// See "ArrowSchema.metadata" in the Arrow C data interface.
 #[derive(Clone, Copy, Default)]
 pub struct Metadata<'a>(&'a [u8]);
 

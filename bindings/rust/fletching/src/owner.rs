@@ -29,7 +29,7 @@ use crate::tree::children_of;
 /// run on any thread. The struct may have moved since the producer filled it, so the callback must
 /// use its argument and not a stored address.
 ///
-/// Text: Arrow C data interface, "Memory management".
+/// See "Memory management" in the Arrow C data interface.
 #[repr(transparent)]
 pub struct Owner<R: Raw>(R);
 

@@ -30,7 +30,7 @@ use crate::tree::{walk, MAX_DEPTH, MAX_STRUCTS};
 /// The schema owns copies of the strings until it and every child that was moved out of it are
 /// released. Formats are not interpreted.
 ///
-/// Text: Arrow C data interface, "The ArrowSchema structure".
+/// See "The ArrowSchema structure" in the Arrow C data interface.
 #[must_use]
 pub struct SchemaBuilder {
     format: String,

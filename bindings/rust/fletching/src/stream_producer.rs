@@ -29,7 +29,7 @@ impl DeviceArrayStream {
     ///
     /// Errors: EINVAL if `schema` is released or malformed, or if `device_type` is 0.
     ///
-    /// Text: C device stream interface.
+    /// See the Arrow C device stream interface.
     pub fn from_batches<I>(
         schema: Schema,
         device_type: ArrowDeviceType,
@@ -50,7 +50,7 @@ impl DeviceArrayStream {
 
 impl ArrayStream {
     /// Exports an iterator of CPU batches. Errors: EINVAL if `schema` is released or malformed.
-    /// Text: C stream interface.
+    /// See the Arrow C stream interface.
     pub fn from_batches<I>(schema: Schema, batches: I) -> Result<Self, Error>
     where
         I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>,

@@ -54,7 +54,7 @@ use crate::owner::{DeviceArray, Schema};
 /// # }
 /// ```
 ///
-/// Text: C device data interface, "Async device stream interface".
+/// See "Async device stream interface" in the Arrow C device data interface.
 pub struct AsyncStream {
     core: Arc<Core>,
     batch_metadata: Vec<u8>,

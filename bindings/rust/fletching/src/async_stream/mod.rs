@@ -41,7 +41,7 @@ pub use sending::{AsyncAbort, AsyncSending};
 /// the consumer reports as an error. A producer takes the handler with [`into_raw`](Self::into_raw)
 /// or [`AsyncProducer::send`].
 ///
-/// Text: C device data interface, "The ArrowAsyncDeviceStreamHandler structure".
+/// See "The ArrowAsyncDeviceStreamHandler structure" in the Arrow C device data interface.
 #[derive(Debug)]
 pub struct AsyncHandler(NonNull<ArrowAsyncDeviceStreamHandler>);
 

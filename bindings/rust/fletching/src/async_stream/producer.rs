@@ -15,7 +15,7 @@ use crate::owner::Schema;
 ///
 /// The items of the stream are arrays, or [`AsyncBatch`]es with metadata.
 ///
-/// Text: C device data interface, "Async device stream interface".
+/// See "Async device stream interface" in the Arrow C device data interface.
 pub struct AsyncProducer<F> {
     pub(super) open: F,
     pub(super) device_type: ArrowDeviceType,

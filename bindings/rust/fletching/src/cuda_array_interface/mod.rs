@@ -18,7 +18,7 @@
 //! assert_eq!(array.check()[0].rule, "cuda-array-interface.stream-zero");
 //! ```
 //!
-//! Text: "CUDA Array Interface (Version 3)" of Numba.
+//! See "CUDA Array Interface (Version 3)" in the Numba documentation.
 
 mod checks;
 mod description;

@@ -28,7 +28,7 @@ use crate::owner::{DeviceArray, Schema};
 /// for a released descendant, and for an event without `stream` and `event_handled`; ERANGE for a
 /// device id; ENOMEM; and the errors of the wait for the event.
 ///
-/// Text: dlpack.h; array API, `__dlpack__`.
+/// See dlpack.h and `__dlpack__` in the Python array API.
 pub fn to_dlpack(
     schema: &Schema,
     array: &mut DeviceArray,

@@ -44,7 +44,7 @@ pub struct Imported {
 /// of which only the deleter is used; EINVAL for a malformed tensor; ENOMEM; and the errors of
 /// recording an event.
 ///
-/// Text: dlpack.h.
+/// See dlpack.h.
 pub fn from_dlpack<M: ManagedTensor>(
     tensor: Tensor<M>,
     options: &ImportOptions,

@@ -42,8 +42,8 @@ impl ConsumerStream {
     /// also reads, orders the host, and with it the default stream. Other devices accept only None,
     /// which orders the host.
     ///
-    /// Errors: EINVAL, also from an export or import of data of another runtime. Text: array API,
-    /// `__dlpack__`.
+    /// Errors: EINVAL, also from an export or import of data of another runtime. See `__dlpack__`
+    /// in the Python array API.
     ///
     /// # Safety
     ///

@@ -145,7 +145,7 @@ managed! {
 
 /// Owns a tensor. Calls its deleter once, on drop, unless the deleter is NULL.
 ///
-/// Text: dlpack.h, `DLManagedTensorVersioned`.
+/// See `DLManagedTensorVersioned` in dlpack.h.
 #[derive(Debug)]
 pub struct Tensor<M: ManagedTensor>(NonNull<M>);
 

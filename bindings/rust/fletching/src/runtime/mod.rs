@@ -21,7 +21,7 @@
 //! capture. HIP before ROCm 7.2 may refuse a query while any thread captures in global mode, and
 //! invalidate that capture.
 //!
-//! Text: Arrow C device data interface, "Synchronization Events".
+//! See "Synchronization Events" in the Arrow C device data interface.
 
 mod vendors;
 mod vulkan;

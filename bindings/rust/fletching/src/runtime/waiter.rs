@@ -18,8 +18,8 @@ use crate::Error;
 /// and device types newer than the crate.
 ///
 /// Leave the default of a method that the runtime does not support; it returns ENOTSUP. The methods
-/// may be called on any thread, also concurrently. A panic is returned as EIO. Text: Arrow C device
-/// data interface, "Synchronization Events".
+/// may be called on any thread, also concurrently. A panic is returned as EIO. See "Synchronization
+/// Events" in the Arrow C device data interface.
 #[allow(unused_variables, reason = "of the defaults")]
 pub trait Waiter: Send + Sync {
     /// Blocks the calling thread until the event has happened.

@@ -19,7 +19,7 @@ import java.util.List;
  * until the last struct is released: the array, or a child that was moved out of it. Not
  * thread-safe.
  *
- * <p>Text: Arrow C data interface, "Release callback semantics for producers".
+ * <p>See "Release callback semantics for producers" in the Arrow C data interface.
  */
 public final class ArrayBuilder {
   private final long length;

@@ -107,8 +107,8 @@ public abstract class ArrayOwner extends Owner {
    * and the lengths of children. Reads the structs and their pointer lists, never a buffer, so it
    * works on every device and before the event has completed.
    *
-   * <p>Text: Arrow C data interface, "Structure definitions"; columnar format, "Buffer listing for
-   * each layout".
+   * <p>See "Structure definitions" in the Arrow C data interface and "Buffer listing for each
+   * layout" in the Arrow columnar format.
    *
    * @param schema the schema
    * @throws FletchingException EINVAL with the path of the field and the broken rule

@@ -9,7 +9,7 @@ import java.util.function.LongConsumer;
 /**
  * Owner of an ArrowArrayStream with batches in CPU memory. See {@link BatchStream}.
  *
- * <p>Text: Arrow C stream interface.
+ * <p>See the Arrow C stream interface.
  */
 public final class ArrayStream extends BatchStream<Array> {
   private ArrayStream(Slot slot) {

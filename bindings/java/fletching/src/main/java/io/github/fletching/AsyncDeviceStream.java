@@ -29,7 +29,7 @@ import java.util.function.Consumer;
  * closed. A stream that never had a subscriber is canceled by a cleaner and counted as a leak.
  * Thread-safe. Batches outlive the stream.
  *
- * <p>Text: C device data interface, "Async device stream interface".
+ * <p>See "Async device stream interface" in the Arrow C device data interface.
  */
 public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, AutoCloseable {
   private final AsyncHandler core = new AsyncHandler();

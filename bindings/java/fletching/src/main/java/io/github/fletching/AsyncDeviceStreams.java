@@ -33,7 +33,7 @@ import java.util.function.Function;
  * with the error that the consumer received or returned. The handler is always released, unless a
  * method of this class throws.
  *
- * <p>Text: C device data interface, "Async device stream interface".
+ * <p>See "Async device stream interface" in the Arrow C device data interface.
  */
 public final class AsyncDeviceStreams {
   private AsyncDeviceStreams() {}

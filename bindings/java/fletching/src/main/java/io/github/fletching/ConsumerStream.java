@@ -10,7 +10,7 @@ import java.util.Optional;
 /**
  * The stream argument of {@code __dlpack__}, which a consumer passes to a producer. Immutable.
  *
- * <p>Text: Python array API, "__dlpack__".
+ * <p>See "__dlpack__" in the Python array API.
  */
 public final class ConsumerStream {
   private final Ordering ordering;

@@ -13,7 +13,7 @@ import java.util.Objects;
  * The element type of a tensor. An element has one or more lanes: values that share its bytes.
  * Immutable.
  *
- * <p>Text: DLPack, "DLDataType".
+ * <p>See "DLDataType" in DLPack.
  */
 public final class DataType {
   private static final int BYTES = 4;

@@ -10,7 +10,7 @@ import java.util.function.LongConsumer;
 /**
  * Owner of an ArrowDeviceArray and its event. See {@link Owner}.
  *
- * <p>Text: Arrow C device data interface, "Structure definitions".
+ * <p>See "Structure definitions" in the Arrow C device data interface.
  */
 public final class DeviceArray extends ArrayOwner {
   DeviceArray(Slot slot) {
@@ -145,7 +145,7 @@ public final class DeviceArray extends ArrayOwner {
    * interrupted. A waiter may behave differently. Keep the array open until this method returns.
    * Thread-safe.
    *
-   * <p>Text: Arrow C device data interface, "Synchronization Events".
+   * <p>See "Synchronization Events" in the Arrow C device data interface.
    *
    * @throws FletchingException from all event operations: ENOENT if the runtime's library is not
    *     found, ENOSYS if it lacks a function, ENOTSUP if the runtime does not support the
@@ -310,7 +310,7 @@ public final class DeviceArray extends ArrayOwner {
    * <p>Ownership: the tensor's deleter releases the array, on any thread. After an error the caller
    * still owns the array. The caller keeps the schema.
    *
-   * <p>Text: DLPack, "DLManagedTensorVersioned"; Python array API, "__dlpack__".
+   * <p>See "DLManagedTensorVersioned" in DLPack and "__dlpack__" in the Python array API.
    *
    * @param schema the type of the array
    * @param options the options

@@ -18,7 +18,7 @@ import java.util.function.LongConsumer;
  * type, in memory accessible to every device that can access the stream's memory; {@code
  * device-array.reserved-zero}.
  *
- * <p>Text: Arrow C device stream interface.
+ * <p>See the Arrow C device stream interface.
  */
 public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   private final DeviceType deviceType;

@@ -16,7 +16,7 @@ import java.util.Optional;
  * A framework's table of functions, DLPackExchangeAPI. Tables live as long as the process. All
  * methods are thread-safe, unless the framework has restrictions.
  *
- * <p>Text: DLPack, "DLPackExchangeAPI".
+ * <p>See "DLPackExchangeAPI" in DLPack.
  */
 public final class DlpackExchange {
   private static final int ALIGNMENT = 256; // alignment of DLTensor.data

@@ -10,8 +10,8 @@ import java.util.regex.Pattern;
 /**
  * A parsed format string: the buffers and children that an array of the type must have.
  *
- * <p>Text: Arrow C data interface, "Data type description - format strings"; columnar format,
- * "Buffer listing for each layout".
+ * <p>See "Data type description - format strings" in the Arrow C data interface and "Buffer listing
+ * for each layout" in the Arrow columnar format.
  */
 final class Format {
   /** A struct type may have any number of children. */

@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 /**
  * Key-value pairs of bytes, in order. Keys may repeat. Immutable.
  *
- * <p>Text: Arrow C data interface, "ArrowSchema.metadata".
+ * <p>See "ArrowSchema.metadata" in the Arrow C data interface.
  */
 public final class Metadata {
   /** Metadata without pairs. */

@@ -25,7 +25,7 @@ import java.util.function.LongConsumer;
  * the release comes at an unknown time and holds device memory too long. The system property {@code
  * io.github.fletching.leakStacks=true} adds the owner's creation stack trace to the warning.
  *
- * <p>Text: Arrow C data interface, "Memory management".
+ * <p>See "Memory management" in the Arrow C data interface.
  */
 public abstract class Owner implements AutoCloseable {
   private static final VarHandle SLOT = Native.field(MethodHandles.lookup(), "slot", Slot.class);

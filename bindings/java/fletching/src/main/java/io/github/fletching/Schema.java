@@ -7,7 +7,7 @@ import java.util.function.LongConsumer;
 /**
  * Owner of an ArrowSchema. See {@link Owner}.
  *
- * <p>Text: Arrow C data interface, "The ArrowSchema structure".
+ * <p>See "The ArrowSchema structure" in the Arrow C data interface.
  */
 public final class Schema extends Owner {
   Schema(Slot slot) {

@@ -13,7 +13,7 @@ import java.util.List;
  * Describes a schema and everything below it. The builder owns no memory: {@code build} may be
  * called repeatedly. Format strings are not parsed. Not thread-safe.
  *
- * <p>Text: Arrow C data interface, "The ArrowSchema structure".
+ * <p>See "The ArrowSchema structure" in the Arrow C data interface.
  */
 public final class SchemaBuilder {
   private String format;

@@ -19,7 +19,7 @@ import java.util.function.LongFunction;
  * another major version of DLPack, of which only the deleter is used, and EINVAL for an invalid
  * number of dimensions.
  *
- * <p>Text: DLPack, "DLManagedTensorVersioned" and "DLManagedTensor".
+ * <p>See "DLManagedTensorVersioned" and "DLManagedTensor" in DLPack.
  */
 public final class Tensor extends Owner {
   /** The maximum number of dimensions, the same as in NumPy and PyTorch. */
@@ -121,7 +121,7 @@ public final class Tensor extends Owner {
    * child moved out of it are released, on any thread; after an error and after a copy it is called
    * at once.
    *
-   * <p>Text: DLPack, "DLTensor"; Arrow canonical extension types.
+   * <p>See "DLTensor" in DLPack and the Arrow canonical extension types.
    *
    * @param options the options
    * @return the schema and the array

@@ -13,7 +13,7 @@ import java.util.Objects;
  * Describes a tensor over the caller's memory, without a schema. The builder owns no memory: {@code
  * build} may be called repeatedly. Not thread-safe.
  *
- * <p>Text: DLPack, "DLTensor".
+ * <p>See "DLTensor" in DLPack.
  */
 public final class TensorBuilder {
   private final DataType dtype;

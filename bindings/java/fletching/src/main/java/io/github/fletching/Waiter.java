@@ -9,7 +9,7 @@ package io.github.fletching;
  * <p>Implement the methods that the runtime supports; the defaults throw ENOTSUP. All methods may
  * be called concurrently on any thread. The caller receives their exceptions.
  *
- * <p>Text: Arrow C device data interface, "Synchronization Events".
+ * <p>See "Synchronization Events" in the Arrow C device data interface.
  */
 public interface Waiter {
   /**

@@ -47,7 +47,7 @@ import org.apache.arrow.vector.types.pojo.Field;
  *
  * <p><b>Threads.</b> As for {@link Owner}; an exported struct may be released on any thread.
  *
- * <p>Text: Arrow C data interface; Arrow C stream interface.
+ * <p>See the Arrow C data interface and the Arrow C stream interface.
  */
 public final class ArrowData {
   private ArrowData() {}
