@@ -63,7 +63,7 @@ fuzz: setup ## random input for everything that reads foreign bytes
 	@tests/fuzz/run
 
 $(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library costs, compared with others; fails over a limit
-	@$(PYTHON) benchmarks/bench.py $* $(BENCH)
+	@$(PYTHON) tests/benchmarks/bench.py $* $(BENCH)
 
 bench-compile: setup ## what a compiler takes for the C++ headers, beside nanoarrow and libarrow; fails over a limit
 	@tools/setup-bench

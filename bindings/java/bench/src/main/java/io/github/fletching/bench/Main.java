@@ -15,7 +15,7 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 import org.openjdk.jmh.util.Statistics;
 
 /**
- * One fork of a case: WHO CASE ROUNDS [LENGTH]. Prints the values that benchmarks/rows.py reads.
+ * One fork of a case: WHO CASE ROUNDS [LENGTH]. Prints the values that tests/benchmarks/rows.py reads.
  * Runs a fixed number of rounds, because in a fixed time a busy machine may compile too little.
  */
 public final class Main {

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from rows import Row
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
 import languages  # noqa: E402
@@ -277,7 +277,7 @@ def _write_docs(language: str, table: str, versions: list[str]) -> None:
         "runs on one thread they are CPU time. Locks are calls of pthread_mutex_lock, of all\n"
         "threads. A row of allocations or bytes counts those of the language's own memory.\n"
         f"`make bench-{language}` measures it again;\n"
-        f"`.venv/bin/python benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
+        f"`.venv/bin/python tests/benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
         f"{table}\n\n"
         f"Measured on {date} with:\n\n{listed}\n"
     )
