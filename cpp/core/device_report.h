@@ -4,41 +4,10 @@
 #ifndef FLETCHING_CORE_DEVICE_REPORT_H
 #define FLETCHING_CORE_DEVICE_REPORT_H
 
-#include "devices/cuda.h"
-#include "devices/hip.h"
-#include "devices/opencl.h"
-#include "devices/vulkan.h"
 #include "fletching/devices.h"
 #include "waiter.h"
 
-enum {
-  N_RUNTIMES = sizeof runtimes / sizeof runtimes[0],
-  N_DEVICE_TYPES = sizeof device_types / sizeof device_types[0],
-};
-
-// How to list the devices of a runtime, or why they cannot be listed.
-static const struct device_finder {
-  const char* title;
-  void (*find)(struct found_devices* found);
-  const char* why_not;
-} device_finders[N_RUNTIMES] = {
-    [FLETCHING_RUNTIME_NONE] =
-        {.title = "",
-         .why_not =
-             "the producer defines its events; hint: register a waiter (FletchingRegisterWaiter)"},
-    [FLETCHING_RUNTIME_CUDA] = {.title = CUDA_TITLE, .find = find_cuda_devices},
-    [FLETCHING_RUNTIME_HIP] = {.title = HIP_TITLE, .find = find_hip_devices},
-    [FLETCHING_RUNTIME_OPENCL] = {.title = OPENCL_TITLE, .find = find_opencl_devices},
-    [FLETCHING_RUNTIME_VULKAN] = {.title = VULKAN_TITLE, .find = find_vulkan_devices},
-    [FLETCHING_RUNTIME_SYCL] =
-        {.title = "SYCL",
-         .why_not = "a sycl::event is a C++ object of the SYCL implementation; hint: register the "
-                    "waiter of fletching/sycl.hpp"},
-    [FLETCHING_RUNTIME_METAL] =
-        {.title = "Metal",
-         .why_not = "an MTLEvent is an object of Objective-C; hint: register the waiter of "
-                    "fletching/metal.hpp"},
-};
+enum { N_DEVICE_TYPES = sizeof device_types / sizeof device_types[0] };
 
 // The devices of one runtime, shared by the entries of its device types.
 struct listed_devices {
@@ -53,14 +22,14 @@ struct FletchingDeviceReport {
   struct FletchingDeviceReportEntry entries[N_DEVICE_TYPES];
 };
 
-static void look_for_devices(const struct device_finder* finder, struct listed_devices* listed) {
+static void look_for_devices(const struct runtime* runtime, struct listed_devices* listed) {
   struct found_devices* found = &listed->found;
   no_failure(&found->failure);
-  finder->find(found);
+  runtime->find_devices(found);
   if (found->failure.code != 0) {
     found->n_devices = 0;
   } else if (found->n_devices == 0) {
-    (void)fail(&found->failure, ENOENT, "%s: %s is loaded, but finds no device", finder->title,
+    (void)fail(&found->failure, ENOENT, "%s: %s is loaded, but finds no device", runtime->title,
                found->library);
   }
 }
@@ -84,24 +53,24 @@ static bool list_devices(struct listed_devices* listed) {
 static const char* why_unknown(ArrowDeviceType type) {
   if (FletchingHasWaiter(type)) return "a waiter is registered; it cannot list devices";
   if (device_has_no_event(type)) return "no known library; its sync_event is always NULL";
-  return device_finders[device_runtime(type)].why_not;
+  return runtime_of(type)->no_devices;
 }
 
 static void fill_entry(struct FletchingDeviceReportEntry* entry, ArrowDeviceType type,
                        const struct listed_devices* listed) {
   static const struct FletchingFoundDevice host = {-1, "host memory"};
-  const struct device_finder* finder = &device_finders[device_runtime(type)];
+  const struct runtime* runtime = runtime_of(type);
   const struct found_devices* found = &listed->found;
   *entry = (struct FletchingDeviceReportEntry){.device_type = type,
                                                .name = device_name(type),
-                                               .runtime = finder->title,
+                                               .runtime = runtime->title,
                                                .library = "",
                                                .version = "",
                                                .reason = ""};
   if (type == ARROW_DEVICE_CPU) {
     entry->n_devices = 1;
     entry->devices = &host;
-  } else if (finder->find == NULL) {
+  } else if (runtime->find_devices == NULL) {
     entry->presence = FLETCHING_PRESENCE_UNKNOWN;
     entry->reason = why_unknown(type);
     return;
@@ -122,7 +91,8 @@ static void fill_entry(struct FletchingDeviceReportEntry* entry, ArrowDeviceType
 static bool fill_report(struct FletchingDeviceReport* report, struct failure* failure) {
   for (int i = 0; i < N_RUNTIMES; ++i) {
     struct listed_devices* listed = &report->by_runtime[i];
-    if (device_finders[i].find != NULL) look_for_devices(&device_finders[i], listed);
+    const struct runtime* runtime = numbered_runtime(i);
+    if (runtime->find_devices != NULL) look_for_devices(runtime, listed);
     if (!list_devices(listed)) return no_memory(failure);
   }
   for (int i = 0; i < N_DEVICE_TYPES; ++i) {

@@ -6,6 +6,7 @@
 
 #include "failure.h"
 #include "fletching/events.h"
+#include "found_devices.h"
 #include "library.h"
 
 // Result of an event query.
@@ -64,6 +65,10 @@ struct runtime {
   // Reason why events cannot be recorded, or ""; alternative to a wait, or NULL.
   const char* no_record;
   const char* instead_of_wait;
+  const char* title;  // in the device report
+  // Lists the devices. NULL: no_devices is the reason.
+  void (*find_devices)(struct found_devices* found);
+  const char* no_devices;
 };
 
 // Reads the handle at the address sync_event.

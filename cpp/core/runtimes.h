@@ -1,47 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runtimes by number. A new runtime needs an entry in spec/runtimes.yaml, a header with its
-// functions, and a place in the list below.
+// The runtimes by device type. A new runtime needs an entry in spec/runtimes.yaml and a header with
+// its functions.
 #ifndef FLETCHING_CORE_RUNTIMES_H
 #define FLETCHING_CORE_RUNTIMES_H
 
-#include "cuda.h"
-#include "hip.h"
-#include "opencl.h"
 #include "tables/devices.h"
-#include "vulkan.h"
-
-static const struct runtime no_runtime = {
-    .no_record = "no runtime that records events",
-};
-
-static const struct runtime sycl_runtime = {
-    .name = "SYCL",
-    .no_record = "not supported for SYCL: a sycl::event is a C++ object of the SYCL implementation",
-};
-
-static const struct runtime metal_runtime = {
-    .name = "Metal",
-    .no_record =
-        "not supported by Metal: an MTLEvent is signaled by a command buffer, which the caller "
-        "encodes",
-};
-
-static const struct runtime* const runtimes[] = {
-    [FLETCHING_RUNTIME_NONE] = &no_runtime,       [FLETCHING_RUNTIME_CUDA] = &cuda_runtime,
-    [FLETCHING_RUNTIME_HIP] = &hip_runtime,       [FLETCHING_RUNTIME_OPENCL] = &opencl_runtime,
-    [FLETCHING_RUNTIME_VULKAN] = &vulkan_runtime, [FLETCHING_RUNTIME_SYCL] = &sycl_runtime,
-    [FLETCHING_RUNTIME_METAL] = &metal_runtime,
-};
+#include "tables/runtimes.h"
 
 static const struct runtime* runtime_of(ArrowDeviceType type) {
-  return runtimes[device_runtime(type)];
-}
-
-// Returns NULL for an unknown number.
-static const struct runtime* numbered_runtime(int32_t number) {
-  const bool is_known = number >= 0 && (size_t)number < sizeof runtimes / sizeof runtimes[0];
-  return is_known ? runtimes[number] : NULL;
+  return numbered_runtime(device_runtime(type));
 }
 
 // Whether the core waits on events of this type without a registered waiter.

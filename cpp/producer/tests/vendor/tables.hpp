@@ -2,7 +2,7 @@
 #ifndef FLETCHING_TESTS_VENDOR_TABLES_HPP
 #define FLETCHING_TESTS_VENDOR_TABLES_HPP
 
-#include "../../../core/devices/vulkan_structs.h"
+#include "../../../core/vulkan_structs.h"
 #include "runtimes/cuda.hpp"
 #include "runtimes/hip.hpp"
 #include "runtimes/opencl.hpp"

@@ -39,7 +39,10 @@ def outputs(spec: Spec) -> list[Output]:
     tensors = Output(
         f"{_FOLDER}/tensor_types.h", "core_tensor_types.h", "spec/tensor-types.yaml", {"spec": spec}
     )
-    return [devices, tensors, *(_table(runtime) for runtime in spec.runtimes if runtime.api == "c")]
+    runtimes = Output(
+        f"{_FOLDER}/runtimes.h", "core_runtimes.h", "spec/runtimes.yaml", {"spec": spec}
+    )
+    return [devices, tensors, runtimes, *(_table(runtime) for runtime in spec.runtimes if runtime.api == "c")]
 
 
 def _table(runtime: Runtime) -> Output:

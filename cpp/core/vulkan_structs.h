@@ -2,8 +2,8 @@
 //
 // Vulkan structs and constants that only the device report needs. Declared here, so that the report
 // does not depend on the build machine's headers; cpp/tests/vendor compares them with the vendor's.
-#ifndef FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
-#define FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
+#ifndef FLETCHING_CORE_VULKAN_STRUCTS_H
+#define FLETCHING_CORE_VULKAN_STRUCTS_H
 
 #include <stdint.h>
 
@@ -32,4 +32,4 @@ struct vulkan_device_properties {
   uint64_t rest[512];
 };
 
-#endif  // FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
+#endif  // FLETCHING_CORE_VULKAN_STRUCTS_H

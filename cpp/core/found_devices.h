@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Devices of a runtime on this machine. Creates no context.
-#ifndef FLETCHING_CORE_DEVICES_FOUND_H
-#define FLETCHING_CORE_DEVICES_FOUND_H
+#ifndef FLETCHING_CORE_FOUND_DEVICES_H
+#define FLETCHING_CORE_FOUND_DEVICES_H
 
-#include "../library.h"
+#include "library.h"
 
 enum { MOST_NAME = 256, MOST_DEVICES = 65536 };
 
@@ -55,4 +55,4 @@ static void set_text(char text[MOST_NAME], const char* given, const struct failu
   strcat(text, ")");
 }
 
-#endif  // FLETCHING_CORE_DEVICES_FOUND_H
+#endif  // FLETCHING_CORE_FOUND_DEVICES_H
