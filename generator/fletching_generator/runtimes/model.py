@@ -73,14 +73,6 @@ class Libraries:
 
 
 @dataclass(frozen=True)
-class Status:
-    """The return type of functions, unless their signature has another one."""
-
-    type: VendorType  # CUresult
-    success: Constant  # CUDA_SUCCESS
-
-
-@dataclass(frozen=True)
 class Query:
     """The query of an event, and the meaning of its result. Any other value is an error."""
 
@@ -126,7 +118,7 @@ class Runtime:
     convention: Convention | None
     libraries: Libraries
     handles: dict[str, str]  # {"event": "CUevent", "stream": "CUstream", ...}
-    status: Status | None
+    status: VendorType | None  # CUresult: the return type of functions without another one
     query: Query | None
     operations: tuple[Operation, ...]
     types: tuple[VendorType, ...]
@@ -253,14 +245,9 @@ class _Reader:
             doc=entry["doc"],
         )
 
-    def _status(self) -> Status | None:
-        entry = self._entry.get("status")
-        if entry is None:
-            return None
-        return Status(
-            self._find(self._types, entry["type"], ["status", "type"], "type"),
-            self._find(self._constants, entry["success"], ["status", "success"], "constant"),
-        )
+    def _status(self) -> VendorType | None:
+        name = self._entry.get("status")
+        return name and self._find(self._types, name, ["status"], "type")
 
     def _query(self) -> Query | None:
         entry = self._entry.get("query")

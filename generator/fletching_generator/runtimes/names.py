@@ -26,6 +26,6 @@ def statuses(runtime: Runtime) -> list[Constant]:
     assert runtime.status is not None
     found: dict[int | str, Constant] = {}
     for constant in runtime.constants:
-        if constant.type == runtime.status.type.name:
+        if constant.type == runtime.status.name:
             found.setdefault(constant.value, constant)
     return list(found.values())

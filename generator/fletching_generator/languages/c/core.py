@@ -62,7 +62,7 @@ def _names(functions: list[Function], runtime: Runtime) -> Iterator[str]:
     """Yields the vendor's types that the functions need, including nested types."""
     types = {type_.name: type_ for type_ in runtime.types}
     assert runtime.status is not None
-    waiting: list[Type] = [runtime.status.type]
+    waiting: list[Type] = [runtime.status]
     for function in functions:
         waiting += [function.type.returns, *(each.type for each in function.type.arguments)]
     while waiting:

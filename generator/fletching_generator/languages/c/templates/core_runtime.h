@@ -55,7 +55,7 @@ static bool /*{ runtime.name }*/_is_lost(/*{ runtime.query.type.name }*/ answer)
 
 /*% endif %*/
 // Returns the name of a result, or NULL if the table does not contain it.
-static const char* /*{ runtime.name }*/_status_name(/*{ runtime.status.type.name }*/ status) {
+static const char* /*{ runtime.name }*/_status_name(/*{ runtime.status.name }*/ status) {
 /*% for constant in statuses %*/
 /*{ constant | core_status_line }*/
 /*% endfor %*/

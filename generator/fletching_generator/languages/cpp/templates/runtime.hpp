@@ -40,7 +40,7 @@ constexpr EventState event_state(/*{ runtime.query.type.name }*/ answer) noexcep
 }
 
 /// Returns the name of a result, or nullptr if the table does not contain it.
-constexpr const char* status_name(/*{ runtime.status.type.name }*/ status) noexcept {
+constexpr const char* status_name(/*{ runtime.status.name }*/ status) noexcept {
 /*% for constant in statuses %*/
 /*{ constant | status_line }*/
 /*% endfor %*/
