@@ -776,7 +776,7 @@ struct FletchingEvent {
 
 /* --- Waits ---
  *
- * A NULL event is ready. An event that the library cannot wait on is an error, and never skipped.
+ * A NULL event is ready. Fails if the library cannot wait on the event; the wait is never skipped.
  * After an error, do not read the buffers. The caller keeps the array. */
 
 /** Blocks the calling thread until the event has completed. Then the host may read host-accessible
@@ -790,7 +790,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* a
                                                 struct FletchingStream stream, int on_capture,
                                                 struct FletchingMessage* message);
 
-/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
+/** Sets *ready to 1 if the event has completed, and to 0 otherwise or on error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                                                struct FletchingMessage* message);
 
@@ -833,7 +833,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOnVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     void* command_buffer, struct FletchingMessage* message);
 
-/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
+/** Sets *ready to 1 if the event has completed, and to 0 otherwise or on error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     int* ready, struct FletchingMessage* message);
@@ -947,8 +947,8 @@ FLETCHING_EXPORT int FletchingStreamWaitFor(struct FletchingStream stream,
                                             struct FletchingStream other,
                                             struct FletchingMessage* message);
 
-/** Returns the calling thread's current CUcontext, for FletchingStream.context; NULL without one,
- * and for other runtimes. Loads the library. */
+/** Returns the calling thread's current CUcontext, for FletchingStream.context; NULL if there is
+ * none, and for other runtimes. Loads the library. */
 FLETCHING_EXPORT void* FletchingCurrentContext(int32_t runtime);
 
 /* --- Waiters --- */
@@ -977,8 +977,8 @@ FLETCHING_EXPORT int FletchingHasWaiter(ArrowDeviceType device_type);
 extern "C" {
 #endif
 
-/** Creates a non-blocking stream on a device with a context: the current context, else the active
- * primary context. The caller owns it until FletchingCudaStreamDestroy. */
+/** Creates a non-blocking stream on a device with a context: in the current context, or otherwise
+ * in the active primary context. The caller owns it until FletchingCudaStreamDestroy. */
 FLETCHING_EXPORT int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
                                                struct FletchingMessage* message);
 
@@ -1769,7 +1769,7 @@ FLETCHING_EXPORT int FletchingTensorDescribe(const struct ArrowSchema* schema,
                                              struct FletchingTensorView* view,
                                              struct FletchingMessage* message);
 
-/** A tensor that an array can represent without a copy. The texts are static. */
+/** A tensor that an array can represent without a copy. The strings are static. */
 struct FletchingTensorLayout {
   const char* format;    /* of the values */
   const char* extension; /* their extension type, or NULL */

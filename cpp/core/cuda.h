@@ -82,7 +82,7 @@ static bool cuda_enter(struct scope* scope, void* context, struct failure* failu
 }
 
 // If the context is not on top, the code in between has popped or destroyed it. A pop may report an
-// earlier error although it succeeded.
+// earlier error even if it succeeded.
 static bool cuda_pop(struct scope* scope, struct failure* failure) {
   if (!scope->is_pushed) return true;
   scope->is_pushed = false;

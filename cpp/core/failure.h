@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors inside the core: a code and a text for the caller's FletchingMessage.
+// Errors inside the core: a code and a message for the caller's FletchingMessage.
 #ifndef FLETCHING_CORE_FAILURE_H
 #define FLETCHING_CORE_FAILURE_H
 
@@ -110,7 +110,7 @@ struct answer {
   const char* title;  // the runtime's title
   const char* function;
   int32_t result;
-  const char* name;  // of the result; NULL or "" if unknown
+  const char* name;  // the result's name; NULL or "" if unknown
   const char* text;  // describes the result; NULL or "" if unknown
   bool is_invalid_handle;
 };

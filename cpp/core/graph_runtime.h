@@ -95,7 +95,7 @@ static bool relax(const struct graph_runtime* self, struct relaxed* mode, struct
   *mode = (struct relaxed){self->relaxed_mode, false};
   if (self->functions->exchange_mode == NULL) return true;
   const int32_t result = self->functions->exchange_mode(&mode->before);
-  // The call may report an earlier error although it set the mode.
+  // The call may report an earlier error even if it set the mode.
   mode->is_set = result == 0 || mode->before != self->relaxed_mode;
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }

@@ -19,7 +19,7 @@
 
 struct vendor_function {
   const char* symbol;
-  size_t offset;  // of the pointer in the runtime's function struct
+  size_t offset;  // the pointer's offset in the runtime's function struct
 };
 
 // A vendor's library. It is loaded once and never closed. After a failure the next call tries

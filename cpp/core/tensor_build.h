@@ -17,7 +17,7 @@
 struct tensor_lists {
   int32_t n_lists;
   int32_t sizes[MOST_LISTS];
-  char parameters[MOST_PARAMETERS];  // of an outermost arrow.fixed_shape_tensor; otherwise empty
+  char parameters[MOST_PARAMETERS];  // outermost arrow.fixed_shape_tensor only; otherwise empty
 };
 
 static bool add_list(struct tensor_lists* lists, int64_t size, struct failure* failure) {

@@ -106,7 +106,7 @@ int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prot
       (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
                  result);
     }
-    if (failure.code != 0) {  // some implementations set an error although they return a tensor
+    if (failure.code != 0) {  // some implementations set an error and also return a tensor
       if (result == 0) delete_tensor(*tensor);
       *tensor = NULL;
     }

@@ -123,7 +123,7 @@ static bool check_exportable(const struct ArrowSchema* schema, const struct Arro
              "hint: pass the consumer's stream, or wait and pass event_handled");
 }
 
-// Creates the tensor without moving the array. Returns NULL with the failure.
+// Creates the tensor without moving the array. On failure, returns NULL and fills `failure`.
 static struct exported_tensor* export_tensor(const struct ArrowSchema* schema,
                                              const struct ArrowDeviceArray* array,
                                              const struct FletchingTensorStream* order,

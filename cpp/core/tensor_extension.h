@@ -14,7 +14,7 @@ static const char BOOL8[] = "arrow.bool8";
 static const char OPAQUE_TYPE[] = "arrow.opaque";  // wingdi.h defines OPAQUE
 static const char FIXED_SHAPE_TENSOR[] = "arrow.fixed_shape_tensor";
 
-// Part of a text, not necessarily NUL-terminated.
+// Part of a string, not necessarily NUL-terminated.
 struct piece {
   const char* text;
   size_t size;

@@ -299,7 +299,7 @@ static bool fits_address_space(const DLTensor* tensor, const struct tensor_layou
   return (uint64_t)before <= first && (uint64_t)after <= UINTPTR_MAX - first;
 }
 
-// Copies the values in C order to new memory. Returns NULL with the failure.
+// Copies the values in C order to new memory. On failure, returns NULL and fills `failure`.
 static void* copy_values(const DLTensor* tensor, const struct tensor_layout* layout,
                          struct failure* failure) {
   if (!fits_address_space(tensor, layout)) {

@@ -30,7 +30,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   if (!has_streams && argument != NULL) {
     return bad_stream(type, *argument, "None, because the device has no streams", failure);
   }
-  // Consumers of host-readable memory may not support streams at all.
+  // A consumer of host-readable memory need not support streams, so it may pass no argument.
   if (argument == NULL && (!has_streams || device_is_host_readable(type))) return true;
   const int64_t number = argument != NULL ? *argument : is_cuda ? 1 : 0;
   out->ordering = number == -1 ? FLETCHING_ORDER_NOTHING : FLETCHING_ORDER_STREAM;
@@ -52,7 +52,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
-// `out` is the address for the caller's result.
+// Fails if `out`, the caller's pointer for the result, is NULL.
 static bool check_result(const void* out, struct failure* failure) {
   return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
 }

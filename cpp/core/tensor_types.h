@@ -71,7 +71,7 @@ static struct quoted quote(const char* text) {
 struct tensor_format {
   bool is_list;
   bool is_binary;  // `size` bytes, which become one more dimension
-  int64_t size;    // of a list or a binary value
+  int64_t size;    // elements of a list or bytes of a binary value
   DLDataType type;
   const char* lost;  // the meaning that the storage does not preserve, or NULL
 };

@@ -269,7 +269,7 @@ static bool walk_values(struct walk* walk, const struct walk_level* level,
 // Converts strides within each list to strides in elements of the tensor.
 static void scale_strides(struct walk* walk) {
   struct FletchingTensorView* view = walk->view;
-  int64_t step = 1;   // of the next inner list
+  int64_t step = 1;   // the next inner list's step
   int64_t below = 1;  // product over the inner lists, including this one
   for (int32_t i = view->ndim; i-- > 0;) {
     const bool is_next_list = i + 1 < view->ndim && walk->list_of[i] != walk->list_of[i + 1];

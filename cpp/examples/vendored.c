@@ -14,7 +14,7 @@
 // The producer: the queue copies three values to the device after its current work.
 static int export_values(cl_context context, cl_command_queue queue, const int32_t* values,
                          struct ArrowDeviceArray* out, struct FletchingMessage* message) {
-  static cl_mem memory;  // of the device: it lives as long as the program here
+  static cl_mem memory;  // device memory, which lives as long as the program
   cl_int error = CL_SUCCESS;
   memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 3 * sizeof *values, NULL, &error);
   if (error != CL_SUCCESS) return ENOMEM;

@@ -72,7 +72,7 @@ class Source : public AsyncSource {
     producer_.emplace(std::move(producer));
     // After schema() the other thread uses `next_`.
     const bool is_empty = is_at_the_end();
-    // Fails only if the consumer has cancelled, and so does end().
+    // schema() and end() fail only if the consumer has cancelled.
     (void)producer_->schema(std::move(schema));
     if (is_empty) (void)producer_->end();
   }

@@ -30,9 +30,9 @@ std::vector<bool> valid(const Values<T>& values) {
   return valid;
 }
 
-// --- Nodes. Null slots are zeroed. Without nulls there is no validity buffer.
+// --- Nodes. Null slots are zeroed. An array without nulls has no validity buffer.
 
-// Length, null count and validity; other buffers are added later.
+// Returns a node with length, null count and validity; the caller adds the other buffers.
 Node array(std::string format, const std::vector<bool>& valid);
 
 // Fixed-width values in their memory representation.

@@ -49,7 +49,7 @@ std::vector<int64_t> seen_sizes(const Node& node);
 // True for the sizes buffer of a view array, which is in host memory on every device.
 bool is_in_host_memory(const Node& node, size_t buffer);
 
-// The block that ArrowSchema.metadata points to; empty without metadata.
+// The block that ArrowSchema.metadata points to; empty if there is no metadata.
 std::string encode_metadata(const Node& node);
 
 }  // namespace fletching::producer

@@ -18,9 +18,9 @@ extern "C" {
 struct FletchingExtDevQueue;
 
 struct FletchingExtDevEvent {
-  /* Returns 1 if the event has happened, 0 if it is pending. */
+  /* Returns 1 if the event has completed, 0 if it is pending. */
   int (*query)(const struct FletchingExtDevEvent* self);
-  /* Blocks until the event has happened. */
+  /* Blocks until the event has completed. */
   void (*synchronize)(const struct FletchingExtDevEvent* self);
   /* Makes later work on `queue` wait for the event, without blocking the caller. Returns 0,
    * ENOMEM, or EINVAL if `queue` is NULL. */

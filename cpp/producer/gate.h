@@ -9,7 +9,7 @@
  *   3. The consumer waits on a queue: it passes FletchingProducerQueueHandle to its own wait,
  *      which returns. A read on this queue stays pending.
  *   4. The gate is opened. That read gets the new data, a wait on the host returns, and the query
- *      reports that the event has happened.
+ *   reports that the event has completed.
  *
  * The new data are the bytes of the catalogue; the old data are the same with every bit inverted. A
  * kernel on the device inverts them.
@@ -130,8 +130,8 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueIsIdle(struct FletchingProdu
 #define FLETCHING_PRODUCER_NEW 1
 
 /* Waits for the reads, compares the bytes, and discards the reads. If `asserted` is not NULL, it
- * receives the number of bytes compared; 0 proves nothing. Returns EBADMSG if a byte differs
- * from `expected`. */
+ * receives the number of bytes compared; with 0 bytes the test is invalid. Returns EBADMSG if a
+ * byte differs from `expected`. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueVerify(struct FletchingProducerQueue* queue,
                                                            int32_t expected, int64_t* asserted,
                                                            struct FletchingMessage* message);

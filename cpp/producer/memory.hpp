@@ -71,7 +71,8 @@ class Work {
 
   Backend& backend() const { return filler_->backend(); }
 
-  // Records the event after all added work and returns its address; NULL without queues.
+  // Records the event after all added work and returns its address; NULL if the backend has no
+  // queues.
   void* record();
 
   // Blocks until the work is done.

@@ -74,9 +74,9 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerExportArray(const char* backend,
                                                            struct ArrowSchema* schema,
                                                            struct ArrowDeviceArray* array,
                                                            struct FletchingMessage* message);
-/* Exports a stream of `batches` identical batches. After the last one, every get_next returns
- * the end of the stream. From batch `fail_at` (0 to `batches`) on, every get_next fails with EIO
- * and a text; -1 disables this. get_schema may be called at any time and repeatedly. */
+/* Exports a stream of `batches` identical batches. After the last one, every get_next returns the
+ * end of the stream. From batch `fail_at` (0 to `batches`) on, every get_next fails with EIO and an
+ * error message; -1 disables this. get_schema may be called at any time and repeatedly. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerExportStream(const char* backend,
                                                             const char* case_name, int64_t batches,
                                                             int64_t fail_at,

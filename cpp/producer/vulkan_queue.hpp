@@ -20,10 +20,10 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_watched(VkDevice device, const cha
 
 // A sequence of submissions to the single VkQueue.
 //
-// It has to behave like a queue that runs concurrently with the others, although a VkQueue starts
-// its work in order and all work behind gated work waits for the gate. A read before any wait is
-// therefore done by the host, immediately, in the memory shared with the device. Once a wait was
-// recorded into the command buffer of handle(), all further reads are enqueued.
+// It must behave like a queue that runs concurrently with the others, but a VkQueue starts its work
+// in order, and all work behind gated work waits for the gate. A read before any wait is therefore
+// done by the host, immediately, in the memory shared with the device. Once a wait was recorded
+// into the command buffer of handle(), all further reads are enqueued.
 class VulkanQueue : public Queue {
  public:
   explicit VulkanQueue(VulkanRoot& root);

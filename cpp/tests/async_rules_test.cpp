@@ -255,7 +255,7 @@ struct BusyHandler : PeerHandler {
   bool busy = false;
 };
 
-// Does not wait, although a handler call does not return, and does not allocate.
+// Neither waits nor allocates, even while a handler call is blocked.
 TEST(Rules, AsyncTaskNoBlocking) {
   Ledger ledger;
   BusyHandler peer;

@@ -1,4 +1,4 @@
-// Thousands of concurrent async streams: 0, 1, 3 and 100 batches, with a cancel, failure, refusal
+// Thousands of concurrent async streams: 0, 1, 3 and 100 batches, with a cancel, failure, rejection
 // or lost extraction at a random point, on several threads. FLETCHING_ASYNC_STREAMS sets their
 // number.
 
@@ -83,8 +83,8 @@ struct Plan {
   int refuse_at = kNever;          // the application refuses this task
   int outside_cancel_at = kNever;  // a third thread cancels at about this batch
   bool drops = false;              // every third task is dropped
-  bool inside = false;             // read inside on_task, else on an application thread
-  bool pulled = false;             // the source pushes on demand, else all at once
+  bool inside = false;             // read inside on_task, otherwise on an application thread
+  bool pulled = false;             // the source pushes on demand, otherwise all at once
   bool waits = false;              // read by two threads that block in wait_and_take
 };
 

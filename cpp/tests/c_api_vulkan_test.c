@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Vulkan operations of fletching/c_api.h from C99, on any installed driver: refusals, queries,
-// and the recorded wait.
+// The Vulkan operations of fletching/c_api.h from C99, on any installed driver: rejected arguments,
+// queries, and the recorded wait.
 #include <errno.h>
 #include <string.h>
 #include <vulkan/vulkan.h>

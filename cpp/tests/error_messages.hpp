@@ -13,7 +13,7 @@
 
 namespace fletching::testing {
 
-/// Returns the error message, or a text for success.
+/// Returns the error message, or "no error".
 template <class T>
 std::string message(const Result<T>& result) {
   return result.ok() ? std::string("no error") : result.error().message();

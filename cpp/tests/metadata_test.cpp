@@ -1,4 +1,4 @@
-// Schema metadata: encoding, reading in place, and refusal of malformed blocks.
+// Schema metadata: encoding, reading in place, and rejection of malformed blocks.
 #include "fletching/metadata.hpp"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(Metadata, ReadsUnalignedBlock) {
   EXPECT_EQ(MetadataView::read(block.data() + 1).value().find("key"), "value");
 }
 
-// Sizes that cannot be allocated: only the size of such a text is read.
+// The test allocates no such string: the encoder rejects it before reading its bytes.
 TEST(Metadata, RejectsTextLongerThanInt32) {
   if constexpr (sizeof(size_t) > sizeof(int32_t)) {
     const char byte = 'x';

@@ -1,4 +1,4 @@
-// Schemas made by the library: content, ownership, and refusals.
+// Schemas built by the library: content, ownership, and rejected arguments.
 #include "fletching/schema_builder.hpp"
 
 #include <gtest/gtest.h>
@@ -207,7 +207,7 @@ TEST(MakeSchema, LimitsNumberOfStructs) {
   EXPECT_EQ(wide.error().message(), "child 0: one of too many: expected at most 4194304 structs");
 }
 
-// For example a few long texts shared by millions of nodes.
+// For example, a few long strings shared by millions of nodes.
 TEST(MakeSchema, DetectsTextSizeOverflow) {
   detail::SchemaSize size{.text = INT64_MAX - 2};
   EXPECT_TRUE(detail::measure({.format = "i"}, &size));

@@ -170,7 +170,8 @@ void text_stays_until_the_next_call() {
   Owner<Raw> moved(std::move(stream));
   EXPECT_EQ(moved->get_last_error(moved.get()), text);
   EXPECT_STREQ(text, "long enough for the heap");
-  // A failed stream fails again with the same text; get_schema still succeeds, without a text.
+  // A failed stream fails again with the same message; get_schema still succeeds, without a
+  // message.
   Schema schema;
   EXPECT_EQ(moved->get_schema(moved.get(), schema.out()), 0);
   EXPECT_EQ(moved->get_last_error(moved.get()), nullptr);

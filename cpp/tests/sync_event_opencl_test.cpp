@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refusals and errors of OpenCL events, and DLPack behind a gate (a user event), on any installed
-// driver. The conformance suite runs the operations behind the gate.
+// Rejected arguments and errors of OpenCL events, and DLPack behind a gate (a user event), on any
+// installed driver. The conformance suite runs the operations behind the gate.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -152,7 +152,7 @@ TEST_F(OpenCl, DlpackSynchronizesHost) {
   exporter.join();
   EXPECT_TRUE(event().ready().value());
 
-  // An event that cannot be waited on is an error, and the caller still owns the array.
+  // The export fails if the event cannot be waited on, and the caller still owns the array.
   cl_event lost = nullptr;
   array = make();
   array->sync_event = static_cast<void*>(&lost);

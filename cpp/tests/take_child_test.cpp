@@ -117,7 +117,7 @@ std::shared_ptr<void> own_event(Log* log) {
   return {log, [](Log* log) { log->emplace_back("own event"); }};
 }
 
-/// Hooks an array with the only share of an event owned by `owner`.
+/// Adds a hook to an array that holds the only reference to an event owned by `owner`.
 void hook_event(std::shared_ptr<void> owner, ArrowArray* array) {
   auto* const event = new detail::SharedObject<std::shared_ptr<void>>(std::move(owner));
   detail::EventHook::set(new detail::EventHook{{}, {detail::Share(event)}}, array);
@@ -128,7 +128,7 @@ void hook_own_event(Log* log, ArrowArray& parent, size_t index) {
   hook_event(own_event(log), parent.children[index]);
 }
 
-// The hook of the child's event is not a share of the parent's, in either order.
+// The hook of the child's event does not keep the parent's event alive, in either order.
 TEST(TakeChild, ChildWithOwnEventKeepsParentEvent) {
   for (const int64_t first : {0, 1}) {
     Log log;
@@ -163,7 +163,7 @@ TEST(TakeChild, ChildWithOwnEventSharesExportedParentEvent) {
   EXPECT_EQ(exported.use_count(), 1);
 }
 
-// An array made by the library may have a foreign child, which has no share of the block.
+// An array made by the library may have a foreign child, which holds no reference to the block.
 TEST(TakeChild, ForeignChildOfBuiltParentKeepsEvent) {
   Log log;
   int event = 0;

@@ -59,7 +59,8 @@ inline Result<ArrayCapacity> capacity_for(const ArrowSchema& schema,
 /// Returns a builder for an array of `schema` whose data `object` owns: see ArrayBuilder and
 /// capacity_for. The schema is not kept, and the array is not compared with it: see check_array.
 ///
-/// Errors: those of capacity_for and ArrayBuilder::make. On error the caller still owns `object`.
+/// Errors: the errors of capacity_for and ArrayBuilder::make. On error the caller still owns
+/// `object`.
 template <class Object>
 Result<ArrayBuilder<Object>> build_array_for(const ArrowSchema& schema, Object&& object,
                                              int64_t variadic_buffers = 0) noexcept {

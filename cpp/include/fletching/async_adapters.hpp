@@ -49,7 +49,7 @@ class AsyncMailbox final : public AsyncListener {
     });
   }
 
-  /// Waits for the schema and moves it out. Errors: those of the stream.
+  /// Waits for the schema and moves it out. Returns the stream's error if it fails.
   Result<Schema> wait_for_schema() noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return over_ || !schema_.is_released(); });
@@ -57,7 +57,7 @@ class AsyncMailbox final : public AsyncListener {
     return std::move(schema_);
   }
 
-  /// Waits for the end of the stream. Errors: those of the stream.
+  /// Waits for the end of the stream. Returns the stream's error if it fails.
   Status wait_for_end() noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return over_; });
@@ -112,7 +112,7 @@ class AsyncReader {
   /// Waits for the schema and returns the stream. Call it once: the reader is consumed. Releasing
   /// the stream before its end cancels the async stream.
   ///
-  /// Errors: those of the producer; EINVAL for an invalid schema or device type; ENOMEM. On error
+  /// Errors: the producer's errors; EINVAL for an invalid schema or device type; ENOMEM. On error
   /// the async stream is canceled.
   Result<DeviceArrayStream> open(Options options = {}) && noexcept {
     Result<Schema> schema = mailbox_->wait_for_schema();
@@ -196,8 +196,8 @@ class DeviceStreamSource final : public AsyncSource {
 /// dedicated thread, or a RunQueue for an existing one. The executor must outlive the handler's
 /// release.
 ///
-/// Errors: those of get_schema and AsyncProducer::start; then the handler is not called, and
-/// `stream` is released. Errors of get_next are passed to on_error.
+/// Errors: the errors of get_schema and AsyncProducer::start. In these cases the handler is not
+/// called, and `stream` is released. Errors of get_next are passed to on_error.
 inline Status send_async(DeviceArrayStream stream, ArrowAsyncDeviceStreamHandler* handler,
                          Executor& executor, Options options = {}) noexcept {
   StreamReader<ArrowDeviceArrayStream> reader(std::move(stream), std::move(options));

@@ -78,9 +78,10 @@ class AsyncConsumer {
   /// task: libarrow's producer is destroyed with its last task, before it reports the end, so a
   /// `request` after a `take` may read freed memory there.
   ///
-  /// Errors: those of extract_data; EINVAL with the rule for a batch that is released, on another
-  /// device type than the stream, or of another schema: the batch is released and the stream is
-  /// canceled. Either error ends the stream. ENOMEM and EINVAL for a negative `more` take no task.
+  /// Errors: the errors of extract_data; EINVAL with the rule if the batch is released, is on a
+  /// different device type than the stream, or does not match the schema: the batch is released and
+  /// the stream is canceled. Either error ends the stream. ENOMEM and EINVAL for a negative `more`
+  /// take no task.
   std::optional<Result<AsyncBatch>> take(std::int64_t more = 0) noexcept {
     return take(detail::AsyncConsumerCore::When::kNow, more);
   }

@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/** Creates a non-blocking stream on a device with a context: the current context, else the active
- * primary context. The caller owns it until FletchingCudaStreamDestroy. */
+/** Creates a non-blocking stream on a device with a context: in the current context, or otherwise
+ * in the active primary context. The caller owns it until FletchingCudaStreamDestroy. */
 FLETCHING_EXPORT int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
                                                struct FletchingMessage* message);
 

@@ -132,10 +132,10 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 ///
 /// Lifetime of the stream: used during the call only. The consumer owns it.
 ///
-/// Errors: EINVAL for a stream of another runtime than the event's; those of SyncEvent, including
-/// those for an event that cannot be waited on: of Vulkan, or of a device type without a waiter. In
-/// that case, wait and call the function without a stream, with event_handled. On error the caller
-/// still owns the array.
+/// Errors: EINVAL if the stream belongs to a different runtime than the event; and the errors of
+/// SyncEvent, including those for an event that cannot be waited on: a Vulkan event, or an event of
+/// a device type without a waiter. In that case, wait and call the function without a stream, with
+/// event_handled. On error the caller still owns the array.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const ConsumerStream& stream,
                                       const DlpackExportOptions& options = {}) noexcept {

@@ -33,7 +33,7 @@ struct DlpackImportOptions {
 
 /// An imported tensor.
 struct ImportedTensor {
-  Schema schema;      ///< of the array; it has no name
+  Schema schema;      ///< the array's type; it has no name
   DeviceArray array;  ///< without sync_event
   /// The memory is read-only. Always true for a struct without the flag.
   bool read_only = true;
@@ -117,8 +117,9 @@ inline Result<ImportedTensor> from_dlpack(LegacyDlpackTensor tensor,
 /// DLPack cannot pass an event back to the producer: use release_after if work may still read the
 /// array.
 ///
-/// Errors: EINVAL for a stream of another runtime than the tensor's; those of export_with_event,
-/// including ENOTSUP for devices without streams. On error the tensor is released.
+/// Errors: EINVAL if the stream belongs to a different runtime than the tensor; and the errors of
+/// export_with_event, including ENOTSUP for devices without streams. On error the tensor is
+/// released.
 template <class Tensor>
 Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
                                    const DlpackImportOptions& options = {}) noexcept {

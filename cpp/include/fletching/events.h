@@ -93,7 +93,7 @@ struct FletchingEvent {
 
 /* --- Waits ---
  *
- * A NULL event is ready. An event that the library cannot wait on is an error, and never skipped.
+ * A NULL event is ready. Fails if the library cannot wait on the event; the wait is never skipped.
  * After an error, do not read the buffers. The caller keeps the array. */
 
 /** Blocks the calling thread until the event has completed. Then the host may read host-accessible
@@ -107,7 +107,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* a
                                                 struct FletchingStream stream, int on_capture,
                                                 struct FletchingMessage* message);
 
-/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
+/** Sets *ready to 1 if the event has completed, and to 0 otherwise or on error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                                                struct FletchingMessage* message);
 
@@ -150,7 +150,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOnVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     void* command_buffer, struct FletchingMessage* message);
 
-/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
+/** Sets *ready to 1 if the event has completed, and to 0 otherwise or on error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     int* ready, struct FletchingMessage* message);
@@ -264,8 +264,8 @@ FLETCHING_EXPORT int FletchingStreamWaitFor(struct FletchingStream stream,
                                             struct FletchingStream other,
                                             struct FletchingMessage* message);
 
-/** Returns the calling thread's current CUcontext, for FletchingStream.context; NULL without one,
- * and for other runtimes. Loads the library. */
+/** Returns the calling thread's current CUcontext, for FletchingStream.context; NULL if there is
+ * none, and for other runtimes. Loads the library. */
 FLETCHING_EXPORT void* FletchingCurrentContext(int32_t runtime);
 
 /* --- Waiters --- */

@@ -81,8 +81,8 @@ struct Format {
   std::int32_t precision = 0;   ///< digits of a decimal, at least 1
   std::int32_t scale = 0;       ///< digits after the decimal point; may be negative
   std::int32_t size = 0;        ///< bytes of a fixed-size binary, elements of a fixed-size list
-  std::string_view timezone;    ///< of a timestamp; empty: none
-  std::string_view type_ids;    ///< of a union, "0,5,7": a number from 0 to 127 per child
+  std::string_view timezone;    ///< a timestamp's time zone; may be empty
+  std::string_view type_ids;    ///< a union's type ids, "0,5,7": one per child, 0 to 127
   std::int32_t n_buffers = 0;   ///< the required ArrowArray::n_buffers; see is_view
   std::int32_t n_children = 0;  ///< the required n_children, or kAnyNumber
 

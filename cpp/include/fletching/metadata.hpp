@@ -220,11 +220,11 @@ char* encode_to(char* out, const Pairs& pairs) noexcept {
 
 }  // namespace detail
 
-/// Encodes pairs of texts: KeyValue, std::pair, the elements of a std::map. The result may be
+/// Encodes pairs of strings: KeyValue, std::pair, the elements of a std::map. The result may be
 /// copied to any address and passed as `metadata`. It may contain NULs. An empty range is encoded
 /// as four zero bytes, although a schema without metadata has NULL.
 ///
-/// Errors: EINVAL for more than 2^31-1 pairs or bytes of a text; ENOMEM.
+/// Errors: EINVAL for more than 2^31-1 pairs or a string of more than 2^31-1 bytes; ENOMEM.
 template <class Pairs>
   requires requires(const Pairs& pairs) { std::begin(pairs) != std::end(pairs); }
 Result<std::string> encode_metadata(const Pairs& pairs) noexcept {

@@ -103,8 +103,7 @@ class Owner {
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
   ~Owner() {
-    // In place, unlike release(): the destructor does not use the owner afterwards, so it saves a
-    // copy.
+    // Releases in place, unlike release(): the owner is not used afterwards, so no copy is needed.
     if (!is_released()) detail::base(raw_).release(&detail::base(raw_));
   }
 

@@ -54,9 +54,9 @@ inline Status defer_release(DeviceArray& array, const FletchingStream& stream, i
 /// captured into a graph is always rejected, and the array is leaked, because every launch of the
 /// graph reads the buffers. Keep the array until the graph is destroyed instead.
 ///
-/// Errors: EINVAL if the array is released. All other errors leak the array: those of SyncEvent;
-/// ENOTSUP for device types without CUDA, HIP or OpenCL streams; EBUSY for a stream that is being
-/// captured; ECHILD in a child of fork. Threads: any; one at a time per array.
+/// Errors: EINVAL if the array is released. All other errors leak the array: the errors of
+/// SyncEvent; ENOTSUP for device types without CUDA, HIP or OpenCL streams; EBUSY for a stream that
+/// is being captured; ECHILD in a child of fork. Threads: any; one at a time per array.
 [[nodiscard]] inline Status release_after(DeviceArray& array, Stream stream) noexcept {
   return detail::guarded([&] {
     const FletchingStream on = detail::core_stream(stream, array->device_type, array->device_id);

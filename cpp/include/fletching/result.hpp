@@ -157,7 +157,7 @@ class ResultOperations {
     return std::invoke(std::forward<F>(f), std::move(*this).self().error());
   }
 
-  /// Returns this result if it has a value, else the Error that `f(error)` returns.
+  /// Returns this result if it has a value, and otherwise the Error that `f(error)` returns.
   template <class F>
   Self transform_error(F&& f) & {
     if (self().has_value()) return self();

@@ -25,7 +25,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// A description of a schema. The texts are views of the caller's memory.
+/// A description of a schema. The strings are views of the caller's memory.
 struct SchemaNode {
   // The "= {}" avoids a gcc warning for members that a designated initializer omits.
   // NOLINTBEGIN(readability-redundant-member-init)
@@ -43,13 +43,13 @@ namespace detail {
 struct NoObject {};
 using SchemaBlock = Block<ArrowSchema, char, NoObject>;
 
-/// The size of the block of a schema.
+/// The size of a schema's block.
 struct SchemaSize {
   int64_t structs = 0;
   Size text = 0;  // empty: overflow
 };
 
-/// Rejects a text that a C string cannot represent.
+/// Rejects text that a C string cannot represent.
 inline Status check_text(std::string_view text, const char* what) {
   const auto refused = [&](const char* why) { return Error(EINVAL, std::string(what) + why); };
   if (text.find('\0') != std::string_view::npos)
@@ -180,14 +180,14 @@ class SchemaWriter {
 ///     auto schema = make_schema({.format = "+s", .children = {{.format = "i", .name = "key"},
 ///                                                             {.format = "g", .name = "value"}}});
 ///
-/// Ownership: the caller owns the schema. It is one allocation, including copies of the texts,
+/// Ownership: the caller owns the schema. It is one allocation, including copies of the strings,
 /// which lives until the schema and every child that was moved out of it are released, on any
 /// thread.
 ///
 /// Errors: EINVAL for an empty format, for a format or name that is not UTF-8 or contains a NUL,
 /// for metadata that cannot be encoded, for maps, run ends and dictionary indices with wrong
-/// children or format, for more than 256 levels and for more than 2^22 structs. The text contains
-/// the path of the child. ENOMEM. Other formats are not validated.
+/// children or format, for more than 256 levels and for more than 2^22 structs. The message
+/// contains the path of the child. ENOMEM. Other formats are not validated.
 ///
 /// Source: Arrow C data interface, "The ArrowSchema structure".
 inline Result<Schema> make_schema(const SchemaNode& node) noexcept {

@@ -20,7 +20,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Shares a schema, an array, or a device array with its event, without copying texts or buffers.
+/// Shares a schema, an array, or a device array with its event, without copying strings or buffers.
 ///
 /// Ownership: the struct is moved in and does not change. It is released when the last Shared, the
 /// last view, and the last child moved out of a view are released, on the thread of that release. A

@@ -139,8 +139,8 @@ class StreamExport {
   bool ended_ = false;
   int failed_ = 0;
   std::string failure_text_;
-  std::string text_;                  // of a failed get_schema
-  const char* last_error_ = nullptr;  // of the last call; NULL if it succeeded
+  std::string text_;                  // error of a failed get_schema
+  const char* last_error_ = nullptr;  // the last call's error; NULL if it succeeded
 };
 
 template <class Raw, class Source>

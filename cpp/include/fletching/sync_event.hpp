@@ -31,13 +31,14 @@ struct WaitContext;  // fletching/vulkan_event.hpp
 /// Each operation calls the runtime of the device type (tables.hpp). The first call loads the
 /// runtime's library. CUDA, HIP and OpenCL support all three operations. Vulkan needs a
 /// vulkan::WaitContext. Every other device type needs a waiter (register_waiter). A NULL event
-/// needs no wait, on any device. An event that cannot be waited on is an error, never skipped.
+/// needs no wait, on any device. An operation fails if the event cannot be waited on; the wait is
+/// never skipped.
 ///
 /// Errors: ENOENT if the runtime's library is not found; ENOSYS if the library lacks a function;
 /// ENOTSUP if the runtime does not support the request; EINVAL if the array is released, or if the
-/// event is invalid or does not match the stream; EIO for other errors of the runtime, whose name
-/// for the error is in the text; the errors of a waiter. After an error the buffers' contents are
-/// unspecified: do not read them.
+/// event is invalid or does not match the stream; EIO for other errors of the runtime, with the
+/// runtime's name for the error in the message; the errors of a waiter. After an error the buffers'
+/// contents are unspecified: do not read them.
 ///
 /// CUDA contexts: a wait on a stream runs in the context of the stream, everything else in the
 /// current context. Without a current context, it runs in the primary context of the device if that

@@ -200,7 +200,7 @@ FLETCHING_EXPORT int FletchingTensorDescribe(const struct ArrowSchema* schema,
                                              struct FletchingTensorView* view,
                                              struct FletchingMessage* message);
 
-/** A tensor that an array can represent without a copy. The texts are static. */
+/** A tensor that an array can represent without a copy. The strings are static. */
 struct FletchingTensorLayout {
   const char* format;    /* of the values */
   const char* extension; /* their extension type, or NULL */

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** A rule violation. The texts are valid during the report only. */
+/** A rule violation. The strings are valid during the report only. */
 struct FletchingFinding {
   const char* rule;     /* the id in docs/reference/rules: "stream.callbacks-set" */
   const char* severity; /* "error" or "warning" */
@@ -48,8 +48,8 @@ typedef void (*FletchingFindingReport)(void* context, const struct FletchingFind
 /* Stress: valid but unusual behavior, to reveal peers that rely on the usual behavior. A peer that
  * violates a rule can crash. */
 /* Overwrites memory at the end of its lifetime: the members of a schema or array that the consumer
- * releases, and the copies of error texts and metadata that it receives. A producer's error text or
- * metadata that changes too early is a finding. */
+ * releases, and the copies of error messages and metadata that it receives. A producer's error
+ * message or metadata that changes too early is a finding. */
 #define FLETCHING_STRESS_POISON 1u
 /* Moves the struct of a stream to another address for every call. The producer fills schemas and
  * arrays at an address from which they are moved. A later write to that address is a finding,

@@ -67,7 +67,7 @@ struct VendorFunction {
   const char* symbol;      ///< exported by the library, "cuCtxPushCurrent_v2"
   const char* per_thread;  ///< the symbol whose NULL is the per-thread stream; or nullptr
   const char* optional;    ///< the version that added it, if some libraries lack it; or nullptr
-  std::size_t offset;      ///< of the pointer in the runtime's struct Functions
+  std::size_t offset;      ///< the pointer's offset in the runtime's struct Functions
 };
 
 /// A vendor's runtime: the names of its library and its functions.

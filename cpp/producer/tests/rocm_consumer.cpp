@@ -1,4 +1,4 @@
-// Uses AMD's hip_runtime_api.h and the library that the producer has loaded.
+// A HIP consumer built on AMD's hip_runtime_api.h. Uses the library that the producer has loaded.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>

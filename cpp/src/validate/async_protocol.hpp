@@ -313,7 +313,7 @@ class AsyncProtocol {
 
   Call running_ = Call::kNone;  // the running handler call
   Call refused_ = Call::kNone;  // the handler call that failed
-  bool schema_ = false;         // on_schema was called; so are the next two
+  bool schema_ = false;         // on_schema was called; the next two: end of stream, on_error
   bool ended_ = false;
   bool errored_ = false;
   bool cancelling_ = false;  // cancel was called

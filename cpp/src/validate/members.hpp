@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of members that check_array ignores, at level SHAPE: texts, flags and metadata of schemas,
-// and the members of a device array other than its array.
+// Checks of members that check_array ignores, at level SHAPE: strings, flags and metadata of
+// schemas, and the members of a device array other than its array.
 #ifndef FLETCHING_SRC_VALIDATE_MEMBERS_HPP
 #define FLETCHING_SRC_VALIDATE_MEMBERS_HPP
 

@@ -101,7 +101,7 @@ class Log {
   std::vector<std::shared_ptr<Record>> delayed_;
 };
 
-/// Builds a text of a finding. Returns an empty text if out of memory.
+/// Builds a string for a finding. Returns an empty string if out of memory.
 template <class Make>
 std::string text_or_empty(const Make& make) noexcept {
   try {

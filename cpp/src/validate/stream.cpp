@@ -66,7 +66,7 @@ struct Stream : Record {
   std::int64_t schemas = 0;
   std::int64_t batches = 0;
   std::int64_t texts = 0;
-  std::optional<Schema> formats;  // of the first schema, at level SHAPE
+  std::optional<Schema> formats;  // the first schema, at level SHAPE
 };
 
 /// One call on a stream. Rejects calls on a released stream and overlapping calls.

@@ -50,8 +50,8 @@ class MovingStruct {
   std::size_t at_ = 0;
 };
 
-/// Copies of texts lent to the consumer. Their memory is kept, so that a late read finds the poison
-/// instead of crashing.
+/// Copies of strings lent to the consumer. Their memory is kept, so that a late read finds the
+/// poison instead of crashing.
 class Texts {
  public:
   /// Returns a copy for one call, which is freed 256 copies later. NULL if out of memory.

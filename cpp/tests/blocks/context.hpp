@@ -1,4 +1,5 @@
-// Declarations that the C++ pages assume: received arrays and streams, and the reader's functions.
+// Declarations that the code on the C++ pages relies on: received arrays and streams, and functions
+// that the reader would write.
 #include <memory>
 #include <optional>
 #include <string_view>

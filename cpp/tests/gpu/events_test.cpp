@@ -166,8 +166,8 @@ TYPED_TEST(Events, LastChildReleaseDestroysExportedEvent) {
   }
 }
 
-// A child that is taken already has its share: no allocation, and no further deferral. A child
-// moved out earlier has no share of the event.
+// A taken child already holds its reference to the event, so taking it neither allocates nor defers
+// again. A child moved out before the export holds none.
 TYPED_TEST(Events, ExportedEventMovesWithTakenChild) {
   using Api = TypeParam;
   this->write_behind_gate();

@@ -61,7 +61,7 @@ class ExchangeOutOfMemory : public Exchange {
     int code = 0;
   };
 
-  /// Exports an array of `make()` and releases it.
+  /// Exports an array from `make_array` and releases it, once for each allocation that can fail.
   template <class Make>
   void export_each(const char* what, Make make_array, const Exported& wanted) {
     const Schema schema = make_schema({.format = wanted.format}).value();

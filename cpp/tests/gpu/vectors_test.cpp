@@ -164,7 +164,8 @@ class Vectors : public Gated<Api> {
     return counts.leaked;
   }
 
-  /// Shuts the gate: the test's event has happened, and the producer's stream waits from here on.
+  /// Records and completes the test's event, then shuts the gate: later work on the producer's
+  /// stream waits.
   void shut_gate() {
     this->set_gate(0);
     Api::record(event_, this->producer_);

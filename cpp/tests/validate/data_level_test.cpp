@@ -57,7 +57,7 @@ TEST(DataLevelTest, AcceptsSlicesOfCatalogue) {
   }
 }
 
-/// An array of one string that is invalid UTF-8 until its event has happened.
+/// An array of one string that is invalid UTF-8 until its event completes.
 class EventTest : public ::testing::Test {
  public:
   [[nodiscard]] const ArrowSchema& schema() const { return schema_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schema and device array members that break a rule although the shape is correct.
+// Schema and device array members that break a rule while the shape is correct.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -249,7 +249,7 @@ static bool device_is_host_readable(ArrowDeviceType type) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors inside the core: a code and a text for the caller's FletchingMessage.
+// Errors inside the core: a code and a message for the caller's FletchingMessage.
 #ifndef FLETCHING_CORE_FAILURE_H
 #define FLETCHING_CORE_FAILURE_H
 
@@ -357,7 +357,7 @@ struct answer {
   const char* title;  // the runtime's title
   const char* function;
   int32_t result;
-  const char* name;  // of the result; NULL or "" if unknown
+  const char* name;  // the result's name; NULL or "" if unknown
   const char* text;  // describes the result; NULL or "" if unknown
   bool is_invalid_handle;
 };
@@ -758,7 +758,7 @@ static void pin_this_library(void) {
 
 struct vendor_function {
   const char* symbol;
-  size_t offset;  // of the pointer in the runtime's function struct
+  size_t offset;  // the pointer's offset in the runtime's function struct
 };
 
 // A vendor's library. It is loaded once and never closed. After a failure the next call tries
@@ -1063,7 +1063,7 @@ static bool relax(const struct graph_runtime* self, struct relaxed* mode, struct
   *mode = (struct relaxed){self->relaxed_mode, false};
   if (self->functions->exchange_mode == NULL) return true;
   const int32_t result = self->functions->exchange_mode(&mode->before);
-  // The call may report an earlier error although it set the mode.
+  // The call may report an earlier error even if it set the mode.
   mode->is_set = result == 0 || mode->before != self->relaxed_mode;
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }
@@ -1729,7 +1729,7 @@ static bool cuda_enter(struct scope* scope, void* context, struct failure* failu
 }
 
 // If the context is not on top, the code in between has popped or destroyed it. A pop may report an
-// earlier error although it succeeded.
+// earlier error even if it succeeded.
 static bool cuda_pop(struct scope* scope, struct failure* failure) {
   if (!scope->is_pushed) return true;
   scope->is_pushed = false;
@@ -5053,7 +5053,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   if (!has_streams && argument != NULL) {
     return bad_stream(type, *argument, "None, because the device has no streams", failure);
   }
-  // Consumers of host-readable memory may not support streams at all.
+  // A consumer of host-readable memory need not support streams, so it may pass no argument.
   if (argument == NULL && (!has_streams || device_is_host_readable(type))) return true;
   const int64_t number = argument != NULL ? *argument : is_cuda ? 1 : 0;
   out->ordering = number == -1 ? FLETCHING_ORDER_NOTHING : FLETCHING_ORDER_STREAM;
@@ -5075,7 +5075,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
-// `out` is the address for the caller's result.
+// Fails if `out`, the caller's pointer for the result, is NULL.
 static bool check_result(const void* out, struct failure* failure) {
   return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
 }
@@ -5421,7 +5421,7 @@ static struct quoted quote(const char* text) {
 struct tensor_format {
   bool is_list;
   bool is_binary;  // `size` bytes, which become one more dimension
-  int64_t size;    // of a list or a binary value
+  int64_t size;    // elements of a list or bytes of a binary value
   DLDataType type;
   const char* lost;  // the meaning that the storage does not preserve, or NULL
 };
@@ -5623,7 +5623,7 @@ static const char BOOL8[] = "arrow.bool8";
 static const char OPAQUE_TYPE[] = "arrow.opaque";  // wingdi.h defines OPAQUE
 static const char FIXED_SHAPE_TENSOR[] = "arrow.fixed_shape_tensor";
 
-// Part of a text, not necessarily NUL-terminated.
+// Part of a string, not necessarily NUL-terminated.
 struct piece {
   const char* text;
   size_t size;
@@ -6142,7 +6142,7 @@ static bool walk_values(struct walk* walk, const struct walk_level* level,
 // Converts strides within each list to strides in elements of the tensor.
 static void scale_strides(struct walk* walk) {
   struct FletchingTensorView* view = walk->view;
-  int64_t step = 1;   // of the next inner list
+  int64_t step = 1;   // the next inner list's step
   int64_t below = 1;  // product over the inner lists, including this one
   for (int32_t i = view->ndim; i-- > 0;) {
     const bool is_next_list = i + 1 < view->ndim && walk->list_of[i] != walk->list_of[i + 1];
@@ -6332,7 +6332,7 @@ static bool check_exportable(const struct ArrowSchema* schema, const struct Arro
              "hint: pass the consumer's stream, or wait and pass event_handled");
 }
 
-// Creates the tensor without moving the array. Returns NULL with the failure.
+// Creates the tensor without moving the array. On failure, returns NULL and fills `failure`.
 static struct exported_tensor* export_tensor(const struct ArrowSchema* schema,
                                              const struct ArrowDeviceArray* array,
                                              const struct FletchingTensorStream* order,
@@ -6801,7 +6801,7 @@ static bool fits_address_space(const DLTensor* tensor, const struct tensor_layou
   return (uint64_t)before <= first && (uint64_t)after <= UINTPTR_MAX - first;
 }
 
-// Copies the values in C order to new memory. Returns NULL with the failure.
+// Copies the values in C order to new memory. On failure, returns NULL and fills `failure`.
 static void* copy_values(const DLTensor* tensor, const struct tensor_layout* layout,
                          struct failure* failure) {
   if (!fits_address_space(tensor, layout)) {
@@ -6827,7 +6827,7 @@ static void* copy_values(const DLTensor* tensor, const struct tensor_layout* lay
 struct tensor_lists {
   int32_t n_lists;
   int32_t sizes[MOST_LISTS];
-  char parameters[MOST_PARAMETERS];  // of an outermost arrow.fixed_shape_tensor; otherwise empty
+  char parameters[MOST_PARAMETERS];  // outermost arrow.fixed_shape_tensor only; otherwise empty
 };
 
 static bool add_list(struct tensor_lists* lists, int64_t size, struct failure* failure) {
@@ -7346,7 +7346,7 @@ int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prot
       (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
                  result);
     }
-    if (failure.code != 0) {  // some implementations set an error although they return a tensor
+    if (failure.code != 0) {  // some implementations set an error and also return a tensor
       if (result == 0) delete_tensor(*tensor);
       *tensor = NULL;
     }

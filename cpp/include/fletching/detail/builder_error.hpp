@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors of the array builder and their texts.
+// Errors of the array builder and their messages.
 #ifndef FLETCHING_DETAIL_BUILDER_ERROR_HPP
 #define FLETCHING_DETAIL_BUILDER_ERROR_HPP
 

@@ -16,7 +16,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Maximum length of a foreign text in bytes; longer texts are truncated.
+/// Maximum length of a foreign string in bytes; longer ones are truncated.
 inline constexpr std::size_t kMaxText = 4096;
 
 /// Returns the size in bytes of the UTF-8 character at the start of `text`, or 0 if it is not

@@ -11,8 +11,8 @@
 
 namespace fletching::testing {
 
-// The representation of a type as a function argument: all pointers are alike, and so are an enum
-// and its integer type.
+// The representation of a type as a function argument: all pointers compare equal, and an enum
+// compares equal to its integer type.
 template <class T>
 struct ArgumentType {
   using type = T;

@@ -109,9 +109,9 @@ inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expect
 
 /// Properties that a stream promises for every batch.
 struct StreamPromise {
-  OuterShape shape;  // of the schema
+  OuterShape shape;  // the schema's shape
   ArrowDeviceType device_type = 0;
-  Schema formats;  // of the schema in strict mode; otherwise released
+  Schema formats;  // the schema in strict mode; otherwise released
 };
 
 /// Errors: EINVAL, naming the rule, if the batch is released, on another device type than the

@@ -167,7 +167,7 @@ class AsyncProducerStates : public Job {
   std::int64_t open_ = 0;  // tasks that release waits for, once the stream is over
   AsyncBacklog backlog_;
   Schema schema_;
-  OuterShape shape_;  // of the schema; constant once a task is delivered
+  OuterShape shape_;  // the schema's shape; constant after the first task is delivered
   AsyncFailure failure_;
 
  private:

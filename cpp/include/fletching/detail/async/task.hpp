@@ -58,7 +58,7 @@ class AsyncTaskNode {
   }
   /// Handles the end of the stream. Returns true if the task is open, so that release waits for it.
   bool count() noexcept { return change(Life::kCounted); }
-  /// Handles a refusal by the handler. Returns true if the task was not extracted.
+  /// Handles a rejection by the handler. Returns true if the task was not extracted.
   bool refuse() noexcept { return change(Life::kClosed); }
   [[nodiscard]] bool is_closed() const noexcept {
     return life_.load(std::memory_order_acquire) == Life::kClosed;

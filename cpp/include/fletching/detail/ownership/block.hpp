@@ -88,7 +88,7 @@ inline void give_back(BlockHead* block, int64_t count) noexcept {
   if (return_shares(block, count)) destroy_block(block);
 }
 
-/// Owner of one share of a block, or of none.
+/// A reference to a block, or none. The last one destroys the block.
 class Share {
  public:
   Share() noexcept = default;

@@ -30,7 +30,7 @@ void release_moved_out(Base* self) noexcept {
 template <class Base>
 void release_onto(Base* self, ReleaseStack& stack) noexcept;
 
-/// A share of the owner of an event.
+/// A reference to the owner of an event.
 struct EventShare {
   Share owner;
 
@@ -197,7 +197,7 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
   out->sync_event = parent.sync_event;
   const EventHook* const on_parent = event_hook_of(parent.array);
   const EventHook* const on_child = event_hook_of(*child);
-  // The structs in one of our blocks have the same lifetime, and so does the event.
+  // Structs in the same block have the same lifetime, so they can share the event.
   const bool in_one_block = parent.array.release == &release_in_block<ArrowArray> &&
                             child->release == &release_in_block<ArrowArray> &&
                             parent.array.private_data == child->private_data;
