@@ -12,7 +12,7 @@ using clang::tok::TokenKind;
 
 // One `#if` ... `#endif`.
 struct Level {
-  std::string condition;            // of the current branch
+  std::string condition;            // the current branch's condition
   std::vector<std::string> passed;  // conditions of the previous branches
   std::optional<size_t> guard;      // index of the guard, if this is one
 };

@@ -67,7 +67,7 @@ class Diagnostics : public clang::DiagnosticConsumer {
     run["warning_count"] = warnings_;
   }
 
-  /// The error in the flags, or an empty text.
+  /// The error in the flags, or an empty string.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
  private:

@@ -43,7 +43,8 @@ void play_peer_schemas(Run& run) {
             });
 }
 
-/// Expects a refusal of an invalid case if the subject reads that far, and otherwise no change.
+/// Expects an error for an invalid case if the subject reads the invalid part, and otherwise no
+/// change.
 void judge_data(Case& played, const Data& data, const Answer& answer, bool reads) {
   played.answered(answer, reads || !data.is_refused);
   if (!data.is_refused) played.expect_accepted(answer);
@@ -188,7 +189,8 @@ void play_array_consumers(Run& run) {
               const auto theirs = call.array.value.array.release;
               judge(played, peer, call.pass(subject), true);
               if (played.is_wrong()) return;
-              // The peer's own struct proves nothing about the subject.
+              // If the subject passed on the peer's struct, the call would test the peer, not the
+              // subject.
               if (call.out.value.array.release == theirs) return played.not_supported();
               played.call("the consumer", FletchingHostileConsumeArray, played.c_str(),
                           &call.out.value);

@@ -144,8 +144,7 @@ void compare(Case& played, const Type& type, const DLTensor& expected,
   }
 }
 
-/// Whether the result has elements in the memory of the original. A copy or an empty tensor has
-/// not.
+/// Whether the result's elements are in the original's memory: false for a copy or an empty tensor.
 bool shares_memory(const Tensor& made, const DLTensor& result) {
   const auto* const first = static_cast<const std::byte*>(result.data);
   const std::byte* const begin = made.memory.data();

@@ -25,9 +25,9 @@ struct Tree {
   std::vector<std::unique_ptr<Tree>> children;
   std::vector<Raw*> pointers;
   std::unique_ptr<Tree> dictionary;
-  std::string format;                // of a schema
-  std::string metadata;              // of a schema, in encoded form
-  std::vector<const void*> buffers;  // of an array
+  std::string format;                // schemas only
+  std::string metadata;              // schemas only; encoded
+  std::vector<const void*> buffers;  // arrays only
   bool has_bitmap = false;           // the first buffer is a validity bitmap
   bool has_nulls = false;            // that bitmap has nulls
   bool is_view = false;              // the last buffer has the sizes of the variadic buffers

@@ -69,19 +69,20 @@ class Case {
       wrong(std::string(what) + ": expected 0, got " + std::to_string(code) + ": " + message.text);
     }
   }
-  /// Excuses rules with this suffix. The peer violates them, and so does code that passes its
-  /// struct on.
+  /// Ignores violations of rules with this suffix: the peer violates them, and a subject that
+  /// forwards its struct does too.
   void excuse(std::string_view rules) noexcept { excused_ = rules; }
   [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
     return !excused_.empty() && rule.ends_with(excused_);
   }
   void not_supported() noexcept { unplayed_ = "not-supported"; }
   void absent() noexcept { unplayed_ = "absent"; }
-  /// Records the answer. An error without a printable text is a fault.
+  /// Records the answer. An error without a printable message is a fault.
   void answered(const Answer& answer, bool is_read);
   /// A fault if the subject refused.
   void expect_accepted(const Answer& answer);
-  /// Whether the answer has the errno value. A subject that rebuilds arrays may report another.
+  /// Whether the answer has the errno value. A subject that rebuilds arrays may report a different
+  /// value.
   [[nodiscard]] bool has_code(const Answer& answer, std::int32_t code) const;
 
  private:

@@ -494,7 +494,7 @@ TEST(Conformance, EnotsupIsReportedAsNotSupported) {
 
 TEST(Conformance, MissingFunctionsAreNotSupported) {
   FletchingSubject subject{};
-  subject.size = offsetof(FletchingSubject, synchronize);  // of the first version
+  subject.size = offsetof(FletchingSubject, synchronize);  // the first version's size
   subject.name = "empty";
   const std::map<std::string, int> found = verdicts(subject, nullptr);
   EXPECT_EQ(found.size(), 1U);

@@ -135,7 +135,7 @@ struct Memory {
   std::deque<std::vector<const void*>> buffers;
   std::deque<std::vector<ArrowSchema*>> schema_lists;
   std::deque<std::vector<ArrowArray*>> array_lists;
-  std::deque<std::pair<const void*, std::string>> originals;  // copies of texts and buffers
+  std::deque<std::pair<const void*, std::string>> originals;  // copies of strings and buffers
   size_t skew = 0;                                            // address offset of copies
 
   const char* text(std::string text) {
@@ -239,7 +239,7 @@ void release_all(const std::vector<Raw*>& below) {
   }
 }
 
-/// Reports any change by the consumer, except to `release`, in the struct, a text or a buffer.
+/// Reports any change by the consumer, except to `release`, in the struct, a string or a buffer.
 /// Overwrites the released struct, so that a later read is detected.
 template <class Raw>
 void end(Raw* raw, Raw given, const Memory& memory, bool forgets) {

@@ -78,9 +78,9 @@ FLETCHING_CORPUS_EXPORT int FletchingCorpusExportLegacyTensor(const char* name,
                                                               DLManagedTensor** out,
                                                               struct FletchingMessage* message);
 
-/* Compares the struct with the last export: equal texts and numbers, and the same buffer addresses.
- * A NULL name equals an empty one. Returns EBADMSG with the field that differs. Call it before the
- * struct is released. */
+/* Compares the struct with the last export: equal strings and numbers, and the same buffer
+ * addresses. A NULL name equals an empty one. Returns EBADMSG with the field that differs. Call it
+ * before the struct is released. */
 FLETCHING_CORPUS_EXPORT int FletchingCorpusCompareSchema(const char* name,
                                                          const struct ArrowSchema* schema,
                                                          struct FletchingMessage* message);

@@ -67,7 +67,7 @@ struct Wrapper<Tag, Return (*)(Arguments...)> {
     using Function = Wrapper<Tag_##name, PFN_##name>; \
   };
 
-// The exported functions: those of the table, and two that only a report needs.
+// The exported functions: the table's functions, and two that only a report needs.
 #define FLETCHING_INTERPOSE_EXPORTS(X) \
   X(vkGetInstanceProcAddr)             \
   X(vkGetEventStatus)                  \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Foreign texts: the printable form is UTF-8 without NULs, of bounded length, and unchanged when it
-// is made printable again.
+// Foreign strings: the printable form is UTF-8 without NULs, has a bounded length, and does not
+// change when it is made printable again.
 #include "fletching/detail/text.hpp"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The error of a check, converted to an errno value and a text.
+// The error of a check, converted to an errno value and a message.
 #ifndef FLETCHING_TESTS_GPU_TEXT_HPP
 #define FLETCHING_TESTS_GPU_TEXT_HPP
 
@@ -25,7 +25,7 @@ using detail::printable;
 /// Runs `work` and returns 0, or the errno value of its exception with the text in `message`.
 template <typename Work>
 int guarded(std::string& message, const Work& work) noexcept {
-  // The assigned texts are short enough not to allocate.
+  // The assigned strings are short enough not to allocate.
   try {
     work();
     return 0;

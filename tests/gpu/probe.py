@@ -6,7 +6,7 @@ Needs only the driver and Python. Each call runs in a separate process, in which
 opens the gate after some seconds: a call that has not returned by then `blocks`. Each call runs
 twice: warm, after every kind of copy and a launch have run once, and cold. --json writes the
 results, and --write-docs docs/measured/driver-<model>.md. The stand-in can be probed too, but its
-results are not written to the docs. Its mode `driver` is compared with the written results
+results are not written to the docs. Its `driver` mode is compared with the written results
 (test_probe.py, ../standin/README.md).
 Exit codes: 0 probed, 1 a call had an unknown outcome, 2 there is no device.
 """
@@ -31,8 +31,8 @@ NON_BLOCKING = 1
 NOT_READY = 600
 BLOCKS, RETURNS = "blocks", "ok"
 
-# An empty kernel as PTX that every driver in use compiles. The stand-in has a kernel of this name
-# and needs its own image format.
+# An empty kernel, as PTX that all current drivers can compile. The stand-in has a kernel with this
+# name and needs a separate image format.
 KERNEL = b"add"
 PTX = b""".version 6.4
 .target sm_70

@@ -34,7 +34,7 @@ Device found(const char* backend) {
   return device;
 }
 
-/// Excludes cases without a byte on the device, which have no old data.
+/// Returns the cases with data on the device. The others have no old data to read.
 std::vector<const char*> cases_with_data() {
   static const std::regex data("buffer \\d+ [1-9]");
   std::vector<const char*> names;

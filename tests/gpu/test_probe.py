@@ -1,4 +1,4 @@
-"""Runs the probe on the stand-in and compares its mode `driver` with probed drivers."""
+"""Runs the probe on the stand-in and compares its `driver` mode with probed drivers."""
 
 from __future__ import annotations
 

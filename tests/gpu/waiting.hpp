@@ -11,9 +11,9 @@
 
 namespace fletching::gpu {
 
-/// With the gate shut, requires that no event has happened, and that a wait on a queue returns
+/// With the gate shut, requires that no event has completed, and that a wait on a queue returns
 /// immediately and blocks the reads on it, while a read on another queue completes. Then opens the
-/// gate and requires the new data, the end of a host wait, and that the events have happened.
+/// gate and requires the new data, the end of a host wait, and that the events have completed.
 void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate, const char* name,
                    std::span<const DeviceArray> batches);
 

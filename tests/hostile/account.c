@@ -42,7 +42,7 @@ static int64_t running_threads;
 static struct FletchingHostileCounters counters;
 static char first_mistake[sizeof(((struct FletchingMessage*)0)->text)];
 
-/* --- Message texts --- */
+/* --- Messages --- */
 
 static void MakeOneLine(char* text) {
   for (char* c = text; *c != '\0'; ++c) {

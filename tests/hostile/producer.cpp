@@ -108,7 +108,7 @@ int Extract(ArrowAsyncTask* self, ArrowDeviceArray* out) {
 
 // --- Calls of the handler ---
 
-/// The metadata of a key, else the metadata for all calls, else NULL.
+/// The metadata of a key, or the metadata for all calls, or NULL.
 const char* Metadata(const json& set, const char* key) {
   const char* metadata = nullptr;
   assign(set, "metadata", metadata);

@@ -129,7 +129,7 @@ FLETCHING_ORACLE_EXPORT int FletchingOracleCall(const char* struct_name, const c
 FLETCHING_ORACLE_EXPORT void FletchingOracleSawArgument(const char* struct_name,
                                                         const char* callback, int32_t index,
                                                         uint64_t seen);
-/* The result that the callback in flight must return: int bits, or the address of a text; 0 for
+/* The result that the callback in flight must return: int bits, or the address of a string; 0 for
  * void. */
 FLETCHING_ORACLE_EXPORT uint64_t FletchingOracleExpectedResult(void);
 

@@ -18,7 +18,7 @@
 enum { kMessage = 400, kMaxValues = 512 };
 
 static int g_failures = 0;
-static int g_print = 0; /* --print: show every refusal, for a reader */
+static int g_print = 0; /* --print: prints the message of every rejection */
 
 #define CHECK(condition, ...)                         \
   do {                                                \
@@ -643,7 +643,7 @@ static void TestCToBinding(void) {
           "ArrowArrayStream.get_schema", "C's own function");
 }
 
-/* Full texts of messages in which every word matters. */
+/* Messages that are compared in full. */
 
 static void NarrowRequest(struct ArrowAsyncProducer* self, int64_t n) {
   FletchingOracleSawArgument("ArrowAsyncProducer", "request", 0, POINTER_BITS(self));

@@ -63,7 +63,7 @@ TEST(Arrays, FormatDictionaryIndexType) {
         "dictionary-int32.whole");
 }
 
-// The texts of a schema are compared with those of the input.
+// The strings of a schema are compared with the input's.
 
 TEST(Schemas, SchemaFormatUtf8) {
   finds(schemas_with([](ArrowSchema& schema) { schema.format = "\xFF"; }), "spelling.int32",
@@ -155,7 +155,7 @@ TEST(Schemas, SchemaPrivateDataUntouched) {
         "spelling.int32", "called twice, or on a struct that was changed");
 }
 
-/// Replaces a text to imitate a freed text whose memory is reused.
+/// Replaces a string to imitate freed memory that is reused.
 TEST(Schemas, ReleaseConsumerFreesNothing) {
   finds(takes_schemas_with([](ArrowSchema& in) {
           static const std::string name(in.name);

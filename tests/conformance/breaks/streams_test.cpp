@@ -37,8 +37,8 @@ void breaks_texts() {
 TEST(Streams, StreamErrorText) { breaks_texts(); }
 TEST(DeviceStreams, DeviceStreamErrorText) { breaks_texts(); }
 
-// Each call overwrites the previous text, although get_last_error is not an operation on the
-// stream.
+// Each call overwrites the previous message, but get_last_error does not count as an operation on
+// the stream.
 void overwrites_texts() {
   finds_in_output(
       "stream.next-fails",

@@ -11,7 +11,7 @@ namespace {
 
 using Tensor = DLManagedTensorVersioned;
 
-/// A subject whose tensors have the fault that `Plant`, without captures, adds.
+/// A subject that applies `Plant`, a lambda without captures, to its tensors to add a fault.
 template <class Plant>
 FletchingSubject tensors_with(Plant /*plant*/) {
   FletchingSubject subject = good();
@@ -23,7 +23,7 @@ FletchingSubject tensors_with(Plant /*plant*/) {
   return subject;
 }
 
-/// A subject that runs `Plant` before it imports a tensor. A nonzero code refuses the tensor.
+/// A subject that runs `Plant` before it imports a tensor. A nonzero code rejects the tensor.
 template <class Plant>
 FletchingSubject takes_tensors_with(Plant /*plant*/) {
   FletchingSubject subject = good();

@@ -25,8 +25,7 @@ struct LiveCounter {
   ~LiveCounter() { --tables_alive; }
 };
 
-// The owner of every buffer of a batch. Its texts are long enough only for the small-string buffer
-// of std::string.
+// The owner of every buffer of a batch. Its strings fit in the small-string buffer of std::string.
 struct Table {
   std::vector<std::int32_t> ids;
   std::uint8_t ids_valid;  // bitmap of up to eight values

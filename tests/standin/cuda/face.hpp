@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations shared by the files of the CUDA face.
+// Declarations shared by the files of the CUDA stand-in.
 #ifndef FLETCHING_STANDIN_CUDA_FACE_HPP
 #define FLETCHING_STANDIN_CUDA_FACE_HPP
 
@@ -22,7 +22,7 @@ std::shared_ptr<Context> current();
 std::shared_ptr<Context> require_current();
 
 // For functions whose handle already names a context, but whose documentation also demands a
-// current one. Real drivers do not check this, and neither does the mode `driver`.
+// current one. Real drivers do not check this, and neither does `driver` mode.
 void require_some_context();
 
 void require_initialized();

@@ -18,7 +18,7 @@
 
 namespace fletching::standin {
 
-// Numbered as in CUDA and HIP; each face asserts it.
+// Numbered as in CUDA and HIP; each stand-in asserts the numbers.
 enum class CaptureMode : int { kGlobal, kThreadLocal, kRelaxed };
 enum class CaptureStatus : int { kNone, kActive, kInvalidated };
 
@@ -80,7 +80,7 @@ class Captures {
     CaptureStatus status = CaptureStatus::kActive;
     Graph graph;
   };
-  // A point in a capture, as the nodes before it.
+  // A position in a capture, given by the nodes before it.
   struct Point {
     std::shared_ptr<Capture> capture;
     Nodes before;

@@ -23,7 +23,7 @@ class Context;
 // Number of completed operations on all streams.
 std::atomic<std::uint64_t>& operations_done();
 
-// One operation of a stream: waits for the points and the gate, does the work, reaches `done`.
+// One operation on a stream: waits for the markers and the gate, does the work, reaches `done`.
 struct Operation {
   std::vector<MarkerPtr> after;
   std::function<bool()> shut;          // whether the gate is still shut; may be empty
@@ -93,16 +93,16 @@ class Context : public std::enable_shared_from_this<Context> {
 
   std::shared_ptr<Stream> make_stream(StreamKind kind);
   std::shared_ptr<Stream> legacy_stream();
-  // Computes the points that the rules of the legacy default stream make the operation wait for,
+  // Adds the markers that the operation must wait for under the rules of the legacy default stream,
   // and enqueues it, in one step.
   MarkerPtr enqueue(Stream& stream, Operation operation);
-  // The points that synchronizing the stream waits for.
+  // The markers that a synchronization of the stream waits for.
   std::vector<MarkerPtr> tails(Stream& stream);
 
   // Returns true on the first call with this number, 0 to 63.
   bool is_first(int number);
 
-  // The points at which the work of all streams is done.
+  // The last marker of each stream.
   std::vector<MarkerPtr> all_tails();
 
   // Whether all streams are settled. Each is checked at a different moment.
@@ -119,7 +119,7 @@ class Context : public std::enable_shared_from_this<Context> {
 
  private:
   std::vector<std::shared_ptr<Stream>> live_streams();
-  // The points that an operation on the stream must wait for.
+  // The markers that an operation on the stream must wait for.
   std::vector<MarkerPtr> points_before(const Stream& stream);
   // The hardware queue with the fewest streams; among equals, the next one.
   std::size_t least_used_queue(const std::vector<std::shared_ptr<Stream>>& streams);
@@ -132,7 +132,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::mutex mutex_;
   std::vector<std::weak_ptr<Stream>> streams_;
   std::shared_ptr<Stream> legacy_;
-  std::vector<MarkerPtr> shared_tails_;  // of the hardware queues (mode.hpp)
+  std::vector<MarkerPtr> shared_tails_;  // one per hardware queue (mode.hpp)
   std::size_t streams_made_ = 0;
   std::atomic<std::uint64_t> asked_ = 0;
   std::atomic<Status> status_ = Status::kSuccess;

@@ -83,7 +83,8 @@ Engine::Engine() : devices_(static_cast<std::size_t>(devices_wanted())) {
   add_environment_faults();
 }
 
-// The variable may name functions of several runtimes; each stand-in takes those with its prefix.
+// FLETCHING_FAULT may name functions of several runtimes; each stand-in uses the names with its
+// prefix.
 void Engine::add_environment_faults() {
   const char* text = std::getenv("FLETCHING_FAULT");
   std::string_view rest = text == nullptr ? "" : text;

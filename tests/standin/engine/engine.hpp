@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime behind both faces: devices, current contexts, and the vendors' functions. All of it
-// throws Failure; the faces wrap each function in call().
+// The runtime shared by the CUDA and HIP stand-ins: devices, current contexts, and the vendors'
+// functions. Every function throws Failure; each stand-in wraps it in call().
 #ifndef FLETCHING_STANDIN_ENGINE_HPP
 #define FLETCHING_STANDIN_ENGINE_HPP
 
@@ -81,12 +81,12 @@ class Engine {
   void query(Stream& stream);
   void synchronize(Stream& stream);
 
-  // In the mode `driver`, both first wait for all work of the device. `host` selects pinned memory,
-  // and otherwise the other kinds.
+  // In `driver` mode, both first wait for all work on the device. `host`: whether the memory is
+  // pinned.
   std::uintptr_t allocate(MemoryKind kind, std::size_t size, std::shared_ptr<Context> context);
   void free(std::uintptr_t address, bool host);
 
-  // Work. In the mode `driver`, a copy waits for its stream unless it is between device memory and
+  // Work. In `driver` mode, a copy waits for its stream unless it is between device memory and
   // pinned memory; the first copy of a kind and the first launch of a kernel wait for the device.
   void copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size);
   void fill(Stream& stream, std::uintptr_t to, std::uint8_t value, std::size_t size);
@@ -117,7 +117,7 @@ class Engine {
     Status lost = Status::kSuccess;
   };
   void end(const std::shared_ptr<Context>& context);
-  // In the mode `driver`, blocks until all work of the device is done.
+  // In `driver` mode, blocks until all work on the device is done.
   void settle(const Context& context);
   // Adds to the stream, or to the graph into which it is captured.
   MarkerPtr submit(Stream& stream, Operation operation);

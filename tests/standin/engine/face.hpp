@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vendor-specific part that each face provides to the engine.
+// The vendor-specific constants that each stand-in provides to the engine.
 #ifndef FLETCHING_STANDIN_FACE_HPP
 #define FLETCHING_STANDIN_FACE_HPP
 
@@ -19,8 +19,8 @@ struct Error {
 extern const char* const kName;
 // The prefix of the vendor's functions.
 extern const char* const kPrefix;
-// The number of hardware queues that streams share in the mode `driver`: the vendor's environment
-// variable, and the default without it.
+// The number of hardware queues that streams share in `driver` mode: the vendor's environment
+// variable, and the default if it is not set.
 struct Queues {
   const char* variable;
   std::size_t without;

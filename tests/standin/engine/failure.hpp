@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results that the engine uses. CUDA and HIP number them alike; each face asserts this against
-// its vendor's header.
+// The results that the engine uses. CUDA and HIP use the same numbers; each stand-in asserts them
+// against its vendor's header.
 #ifndef FLETCHING_STANDIN_FAILURE_HPP
 #define FLETCHING_STANDIN_FAILURE_HPP
 

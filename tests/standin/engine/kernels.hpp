@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules and the built-in kernels. An image is a text that ends with a NUL:
+// Modules and the built-in kernels. An image is a NUL-terminated string:
 //
 //     FLETCHING-STANDIN-IMAGE 1
 //     kernel add

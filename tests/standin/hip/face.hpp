@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations shared by the files of the HIP face. HIP has a current device per thread instead of
-// a current context; its primary context is created on first use.
+// Declarations shared by the files of the HIP stand-in. HIP has a current device per thread instead
+// of a current context; its primary context is created on first use.
 #ifndef FLETCHING_STANDIN_HIP_FACE_HPP
 #define FLETCHING_STANDIN_HIP_FACE_HPP
 

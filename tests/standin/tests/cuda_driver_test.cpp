@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mode `driver`: calls that wait for a stream behind a shut gate, and calls that do not. Run
-// with FLETCHING_STANDIN_MODE=driver and CUDA_DEVICE_MAX_CONNECTIONS=4, and with and without
+// `driver` mode: calls that wait for a stream behind a shut gate, and calls that do not. Run with
+// FLETCHING_STANDIN_MODE=driver and CUDA_DEVICE_MAX_CONNECTIONS=4, and with and without
 // CUDA_MODULE_LOADING=EAGER.
 #include <cstdlib>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mode `driver` of the HIP stand-in, as in cuda_driver_test.cpp. Run with
+// `driver` mode of the HIP stand-in, as in cuda_driver_test.cpp. Run with
 // FLETCHING_STANDIN_MODE=driver and GPU_MAX_HW_QUEUES=4.
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>

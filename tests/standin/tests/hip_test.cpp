@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP stand-in: the behavior that its face adds to the engine, which the CUDA tests cover.
+// HIP stand-in: behavior that differs from CUDA. The CUDA tests cover the shared engine.
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
 

@@ -106,7 +106,7 @@ struct FletchingSubjectConsumer {
 /** A library under test. Zero the struct before you fill it, so that members of later versions are
  * zero.
  *
- * Every function returns 0, or a positive errno value with a text in `message`: ENOTSUP or ENOSYS
+ * Every function returns 0, or a positive errno value with an error in `message`: ENOTSUP or ENOSYS
  * for a valid struct of a kind that the library does not support. Input structs are moved in. On an
  * error the subject must have released a struct or left it whole; the suite releases the rest.
  * `out` structs are zeroed before the call and filled on success; then the suite owns them. */
@@ -148,7 +148,7 @@ struct FletchingSubject {
   /** Waits for the event on the calling thread. */
   int (*synchronize)(void* context, struct ArrowDeviceArray* array,
                      struct FletchingMessage* message);
-  /** Writes 1 to *ready if the event has happened, and 0 otherwise. Does not wait. */
+  /** Writes 1 to *ready if the event has completed, and 0 otherwise. Does not wait. */
   int (*is_ready)(void* context, struct ArrowDeviceArray* array, int32_t* ready,
                   struct FletchingMessage* message);
   /** Makes later work on the stream wait for the event. Does not block. */
@@ -189,7 +189,7 @@ typedef const struct FletchingSubject* (*FletchingConformanceSubjectFunction)(in
 
 /* --- The run --- */
 
-/** The result of one case. The texts are valid only during the report. */
+/** The result of one case. The strings are valid only during the report. */
 struct FletchingConformanceResult {
   const char* group; /* "streams" */
   const char* name;  /* of the case: "stream.next-fails" */
