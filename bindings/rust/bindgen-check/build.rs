@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Runs bindgen over upstream's headers and writes the results as tables: the declarations, and a
-//! list of their fields in the form that the tests use for Fletching's own.
+//! list of their fields in the format that the tests use for Fletching's declarations.
 
 use std::collections::BTreeMap;
 use std::env;

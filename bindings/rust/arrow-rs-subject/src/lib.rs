@@ -83,7 +83,7 @@ unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), ArrowE
         Ok(Err(error)) => (errno_of(&error), error.to_string()),
         Err(_) => (-1, String::new()),
     };
-    // SAFETY: the caller guarantees the message.
+    // SAFETY: the caller guarantees that `message` is valid.
     let bytes = unsafe { &mut (*message).0 };
     bytes.fill(0);
     let text = &text.as_bytes()[..text.len().min(bytes.len() - 1)];
@@ -97,7 +97,7 @@ unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), ArrowE
 ///
 /// The schema conforms to the C data interface.
 unsafe fn import_field(schema: *mut FFI_ArrowSchema) -> Result<Field, ArrowError> {
-    // SAFETY: the caller guarantees the schema.
+    // SAFETY: the caller guarantees that `schema` conforms.
     let schema = unsafe { FFI_ArrowSchema::from_raw(schema) };
     Field::try_from(&schema)
 }
@@ -106,7 +106,7 @@ unsafe fn import_field(schema: *mut FFI_ArrowSchema) -> Result<Field, ArrowError
 ///
 /// The array conforms to the C device data interface.
 unsafe fn import_array(field: &Field, from: *mut DeviceArray) -> Result<ArrayData, ArrowError> {
-    // SAFETY: the caller guarantees the array.
+    // SAFETY: the caller guarantees that `from` is a valid array.
     let from = unsafe { &mut *from };
     if from.device_type != CPU {
         return Err(ArrowError::NotYetImplemented(format!(

@@ -91,7 +91,7 @@ pub fn run(cases: &[(&str, extern "C" fn())]) -> i32 {
             run: *run,
         })
         .collect();
-    // SAFETY: the counts match the lists, and the texts live until the process exits.
+    // SAFETY: the counts match the lists, and the strings live until the process exits.
     unsafe {
         let count = arguments.len() as c_int;
         peer_main(

@@ -93,7 +93,7 @@ fn dlpark_reads_tensor_without_schema() {
     assert_eq!(ours[[1, 1]], bf16::ZERO);
 }
 
-// A round trip of an ndarray array with strides through dlpark.
+// Round trip of a transposed ndarray through dlpark.
 #[test]
 fn ndarray_export_keeps_strides() {
     let mut values = Array2::from_shape_fn((3, 4), |(i, j)| (10 * i + j) as i32);

@@ -4,13 +4,13 @@
 
 use core::ffi::{c_char, CStr};
 
-/// Returns the text at `first`, or `None` for NULL.
+/// Returns the string at `first`, or `None` for NULL.
 ///
 /// # Safety
 ///
-/// `first` is NULL or points to a NUL-terminated text that does not change during `'a`.
+/// `first` is NULL or points to a NUL-terminated string that does not change during `'a`.
 pub unsafe fn text<'a>(first: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: the caller guarantees a text that is not NULL.
+    // SAFETY: the caller guarantees that `first` is a valid string unless it is NULL.
     (!first.is_null()).then(|| unsafe { CStr::from_ptr(first) })
 }
 
@@ -24,7 +24,7 @@ pub unsafe fn list<'a, T>(first: *const T, count: impl TryInto<usize>) -> &'a [T
     let most = isize::MAX as usize / size_of::<T>();
     match count.try_into() {
         Ok(count) if !first.is_null() && count <= most => {
-            // SAFETY: the caller guarantees the values.
+            // SAFETY: the caller guarantees that `first` points to `count` values.
             unsafe { core::slice::from_raw_parts(first, count) }
         }
         _ => &[],

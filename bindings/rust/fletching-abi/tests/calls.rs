@@ -88,7 +88,7 @@ unsafe extern "C" fn allocate(
     error_context: *mut c_void,
     set_error: Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)>,
 ) -> c_int {
-    // SAFETY: the test passes a place for the result and a function.
+    // SAFETY: the test passes a valid pointer for the result, and a function.
     unsafe {
         *out = ptr::without_provenance_mut(8);
         set_error.unwrap()(error_context, c"MemoryError".as_ptr(), c"full".as_ptr());
@@ -97,30 +97,30 @@ unsafe extern "C" fn allocate(
 }
 
 unsafe extern "C" fn note_error(context: *mut c_void, kind: *const c_char, text: *const c_char) {
-    // SAFETY: the test passes a place for the two texts.
+    // SAFETY: the test passes a valid pointer for the two strings.
     unsafe { *context.cast::<[*const c_char; 2]>() = [kind, text] };
 }
 
 unsafe extern "C" fn export(object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int {
-    // SAFETY: the test passes a place for the result.
+    // SAFETY: the test passes a valid pointer for the result.
     unsafe { *out = object.cast() };
     1
 }
 
 unsafe extern "C" fn import(tensor: *mut DLManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
-    // SAFETY: the test passes a place for the result.
+    // SAFETY: the test passes a valid pointer for the result.
     unsafe { *out = tensor.cast() };
     2
 }
 
 unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
-    // SAFETY: the test passes a place for the result.
+    // SAFETY: the test passes a valid pointer for the result.
     unsafe { (*out).data = object };
     3
 }
 
 unsafe extern "C" fn current_stream(device: DLDeviceType, id: i32, out: *mut *mut c_void) -> c_int {
-    // SAFETY: the test passes a place for the result.
+    // SAFETY: the test passes a valid pointer for the result.
     unsafe { *out = ptr::without_provenance_mut((device.0 + id) as usize) };
     0
 }

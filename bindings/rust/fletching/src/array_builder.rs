@@ -384,7 +384,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     /// There is room for `count` structs.
     unsafe fn add(&mut self, count: usize) -> Node {
         let first = self.added;
-        // SAFETY: the caller guarantees the room.
+        // SAFETY: the caller guarantees that the block has room.
         unsafe {
             let (structs, pointers, _) = Block::parts(self.block);
             for index in first..first + count {

@@ -49,7 +49,7 @@ impl BatchType {
     /// has children or levels that [`Shared::column`](crate::Shared::column) rejects.
     pub(crate) fn of(schema: &Schema) -> Result<Self, Error> {
         let root = std::ptr::from_ref(schema.as_raw()).cast_mut();
-        // SAFETY: see Owner::from_raw; the walk only reads.
+        // SAFETY: guaranteed by the contract of `Owner::from_raw`; the walk only reads.
         unsafe {
             walk("schema", root, &mut |node| match (*node).is_released() {
                 true => Err("is released or moved out"),

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::chain::{self, Link};
 use crate::raw::{Base, Release};
 
-/// The header of every block. Each struct whose `private_data` points to a block has a share of it.
+/// The header of every block. Each struct whose `private_data` points to a block holds a reference
+/// to it.
 #[repr(C)]
 struct Head {
     shares: AtomicUsize,
@@ -65,12 +66,12 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     unsafe fn layout_of_block(structs: usize, extras: usize) -> Layout {
         let per_struct = size_of::<B>() + size_of::<*mut B>();
         let size = Self::HEAD + structs * per_struct + extras * size_of::<*const c_void>();
-        // SAFETY: the caller guarantees the size.
+        // SAFETY: the caller guarantees that the size does not overflow.
         unsafe { Layout::from_size_align_unchecked(size, align_of::<Self>()) }
     }
 
-    /// Allocates a block without shares. Returns None if the allocation fails; `object` is then
-    /// dropped.
+    /// Allocates a block with a reference count of zero. Returns None if the allocation fails;
+    /// `object` is then dropped.
     #[inline]
     pub(crate) fn new(structs: usize, extras: usize, object: T) -> Option<*mut Self> {
         const { assert!(align_of::<B>() <= align_of::<Self>() && size_of::<T>() < 1 << 24) };
@@ -102,7 +103,8 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// `this` points to a block.
     #[inline]
     pub(crate) unsafe fn parts(this: *mut Self) -> (*mut B, *mut *mut B, *mut *const c_void) {
-        // SAFETY: the caller guarantees the block, whose allocation has room for all three.
+        // SAFETY: the caller guarantees that `this` is a block; its allocation has room for all
+        // three.
         unsafe {
             let structs = this.cast::<u8>().add(Self::HEAD).cast::<B>();
             let pointers = structs.add((*this).structs).cast::<*mut B>();
@@ -118,19 +120,19 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// `this` points to a block.
     #[inline]
     pub(crate) unsafe fn object(this: *mut Self) -> *mut T {
-        // SAFETY: the caller guarantees the block.
+        // SAFETY: the caller guarantees that `this` is a block.
         unsafe { &raw mut (*this).object }
     }
 
-    /// Sets the number of structs that have a share. Call it before any of them is visible to
-    /// others.
+    /// Sets the number of structs that hold a reference. Call it before any of them is visible to
+    /// other code.
     ///
     /// # Safety
     ///
     /// `this` points to a block.
     #[inline]
     pub(crate) unsafe fn set_shares(this: *mut Self, shares: usize) {
-        // SAFETY: the caller guarantees the block.
+        // SAFETY: the caller guarantees that `this` is a block.
         unsafe { (*this).head.shares.store(shares, Ordering::Relaxed) }
     }
 
@@ -140,13 +142,13 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     ///
     /// `this` points to a block that is no longer referenced.
     pub(crate) unsafe fn free(this: *mut Self) {
-        // SAFETY: the caller guarantees the block, whose first field is the head.
+        // SAFETY: the caller guarantees that `this` is a block; its first field is the head.
         unsafe { Self::destroy(this.cast()) }
     }
 
     unsafe fn destroy(head: *mut Head) {
         let this = head.cast::<Self>();
-        // SAFETY: there are no shares, so the block is not in use. `new` allocated it with this
+        // SAFETY: no references are left, so the block is not in use. `new` allocated it with this
         // layout.
         unsafe {
             let layout = Self::layout_of_block((*this).structs, (*this).extras);

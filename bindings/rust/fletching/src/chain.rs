@@ -15,7 +15,7 @@ use crate::owner::Owner;
 use crate::raw::{Base, Nested};
 use crate::shared::Shared;
 
-/// A share of a struct or an event.
+/// A reference to a struct or an event, which keeps it alive.
 pub(crate) type Share = Arc<dyn Send + Sync>;
 
 /// The object in the block of a view. The type is private, so no other block has an object of this
@@ -35,8 +35,8 @@ pub(crate) type Chain = Vec<Link>;
 pub(crate) enum Link {
     Shown(Shown),
     Object(Box<dyn Any + Send>),
-    /// Returns the shares of a struct, after the objects of its descendants: the call, the
-    /// `private_data` and the number of shares.
+    /// Drops the references of a struct, after the objects of its descendants: the function, the
+    /// `private_data` and the number of references.
     Shares(unsafe fn(*mut c_void, usize), *mut c_void, usize),
 }
 

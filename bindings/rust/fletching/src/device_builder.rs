@@ -43,7 +43,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             require_event(device_type)?;
         }
         let array = self.finish()?.into_raw();
-        // SAFETY: the array was just built, and the caller guarantees the event.
+        // SAFETY: the array was just built, and the caller guarantees that the event is valid.
         Ok(unsafe {
             Owner::from_raw(ArrowDeviceArray {
                 array,

@@ -153,10 +153,10 @@ fn panic_message(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-// --- Foreign texts ------------------------------------------------------------------------------
+// --- Foreign strings ----------------------------------------------------------------------------
 
 /// Returns the text with invalid UTF-8 and control characters, except line feeds and tabs, escaped
-/// as `\xNN`. A text of more than 4096 bytes is cut and ends with "...".
+/// as `\xNN`. Text of more than 4096 bytes is truncated and ends with "...".
 pub(crate) fn printable(text: &[u8]) -> String {
     let cut = text.len() > MAX_TEXT;
     let mut end = text.len().min(MAX_TEXT);

@@ -40,7 +40,7 @@ unsafe fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
 ///
 /// As for [`hook_of`].
 unsafe fn set<B: Base>(target: &mut B, attached: Link) {
-    // SAFETY: the caller guarantees the struct.
+    // SAFETY: guaranteed by the contract of this function.
     if let Some(hook) = unsafe { hook_of(target) } {
         return hook.others.push(attached);
     }
@@ -92,7 +92,7 @@ impl<R: Nested> Owner<R> {
                 "attach: target is released: expected a live struct",
             ));
         }
-        // SAFETY: see from_raw.
+        // SAFETY: guaranteed by the contract of `from_raw`.
         unsafe {
             set(
                 (*self.as_mut_ptr()).base_mut(),
@@ -116,7 +116,7 @@ pub(crate) unsafe fn event_targets(
     array: *mut ArrowArray,
 ) -> Result<Vec<*mut ArrowArray>, Error> {
     let mut targets = Vec::new();
-    // SAFETY: the caller guarantees the array, and the walk the structs in it.
+    // SAFETY: the caller guarantees that the array is valid; `walk` checks the structs in it.
     unsafe {
         crate::tree::walk(operation, array, &mut |node: *mut ArrowArray| {
             if !(*node).is_released() {
@@ -128,7 +128,7 @@ pub(crate) unsafe fn event_targets(
     Ok(targets)
 }
 
-/// Gives each target a share of the object that owns the event: a consumer may move any of them
+/// Gives each target a reference to the object that owns the event: a consumer may move any of them
 /// out.
 ///
 /// # Safety
@@ -137,19 +137,19 @@ pub(crate) unsafe fn event_targets(
 #[cfg(feature = "runtime")]
 pub(crate) unsafe fn attach_event(targets: Vec<*mut ArrowArray>, share: &Shown) {
     for target in targets {
-        // SAFETY: the caller guarantees the targets.
+        // SAFETY: the caller guarantees that the targets are still valid.
         unsafe { keep_event(&mut *target, share.clone()) };
     }
 }
 
-/// Returns a share of the event of `parent`. Defers the release of a foreign array: its callback
-/// runs when the last share, including the array's, is dropped.
+/// Returns a reference to the event of `parent`. Defers the release of a foreign array: its
+/// callback runs when the last reference, including the array's, is dropped.
 ///
 /// # Safety
 ///
 /// `parent` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
 pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Shown {
-    // SAFETY: the caller guarantees the array.
+    // SAFETY: guaranteed by the contract of this function.
     if let Some(hook) = unsafe { hook_of(parent) } {
         for attached in std::iter::once(&hook.first).chain(&hook.others) {
             if let Link::Shown(share) = attached {
@@ -175,7 +175,7 @@ pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Shown {
 ///
 /// `target` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
 pub(crate) unsafe fn keep_event(target: &mut ArrowArray, share: Shown) {
-    // SAFETY: the caller guarantees the array.
+    // SAFETY: guaranteed by the contract of this function.
     unsafe { set(target, Link::Shown(share)) }
 }
 

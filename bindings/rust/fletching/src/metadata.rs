@@ -28,7 +28,7 @@ impl<'a> Metadata<'a> {
         if block.is_null() {
             return Ok(Self(&[]));
         }
-        // SAFETY: the caller guarantees the lengths.
+        // SAFETY: the caller guarantees that the block has the lengths it states.
         let bytes = |from: usize, count: usize| unsafe {
             std::slice::from_raw_parts(block.cast::<u8>().add(from), count)
         };

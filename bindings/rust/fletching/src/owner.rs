@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Owners of the structs of the C interfaces: movable, not copyable, released once.
+//! Owners of C interface structs: movable, not copyable, released once.
 
 use std::ffi::{c_void, CStr};
 use std::fmt;
@@ -84,7 +84,7 @@ impl<R: Raw> Owner<R> {
     /// `source` points to a struct that meets the requirements of [`from_raw`](Self::from_raw).
     #[must_use]
     pub unsafe fn move_from(source: *mut R) -> Self {
-        // SAFETY: the caller guarantees the struct.
+        // SAFETY: the caller guarantees that `source` is valid.
         Self(unsafe { (*source).move_out() })
     }
 
@@ -100,7 +100,7 @@ impl<R: Raw> Owner<R> {
     ///
     /// `target` is valid for writes.
     pub unsafe fn move_to(self, target: *mut R) {
-        // SAFETY: the caller guarantees the target.
+        // SAFETY: the caller guarantees that `target` is valid for writes.
         unsafe { target.write(self.into_raw()) }
     }
 
@@ -164,7 +164,7 @@ impl Schema {
     /// The format string.
     #[must_use]
     pub fn format(&self) -> &CStr {
-        // SAFETY: see from_raw.
+        // SAFETY: guaranteed by the contract of `from_raw`.
         unsafe { self.0.format_cstr() }.unwrap_or_default()
     }
 
@@ -172,7 +172,7 @@ impl Schema {
     /// UTF-8.
     #[must_use]
     pub fn name(&self) -> &CStr {
-        // SAFETY: see from_raw.
+        // SAFETY: guaranteed by the contract of `from_raw`.
         unsafe { self.0.name_cstr() }.unwrap_or_default()
     }
 
@@ -185,7 +185,7 @@ impl Schema {
     /// Returns the validated metadata. Errors: EINVAL, see [`Metadata::read`].
     pub fn metadata(&self) -> Result<Metadata<'_>, Error> {
         let block = self.live().map_or(std::ptr::null(), |raw| raw.metadata);
-        // SAFETY: see from_raw.
+        // SAFETY: guaranteed by the contract of `from_raw`.
         unsafe { Metadata::read(block) }
     }
 }
@@ -218,7 +218,7 @@ impl<R: Nested<Base = ArrowArray>> Owner<R> {
     /// The buffer addresses, on the array's device.
     #[must_use]
     pub fn buffers(&self) -> &[*const c_void] {
-        // SAFETY: see from_raw.
+        // SAFETY: guaranteed by the contract of `from_raw`.
         self.array()
             .map_or(&[], |array| unsafe { array.buffers_slice() })
     }
@@ -298,8 +298,8 @@ impl<R: Nested> Owner<R> {
     /// released struct. Empty if the list is NULL, or if the count is negative or above 2^22.
     #[must_use]
     pub fn children(&self) -> &[Option<&Owner<R::Base>>] {
-        // SAFETY: see from_raw. An optional reference has the layout of a nullable pointer, and an
-        // owner has the layout of its struct.
+        // SAFETY: guaranteed by the contract of `from_raw`. An optional reference has the layout of
+        // a nullable pointer, and an owner the layout of its struct.
         self.live().map_or(&[], |raw| unsafe {
             let list = children_of(raw.base());
             std::slice::from_raw_parts(list.as_ptr().cast(), list.len())
@@ -309,7 +309,7 @@ impl<R: Nested> Owner<R> {
     /// The dictionary.
     #[must_use]
     pub fn dictionary(&self) -> Option<&Owner<R::Base>> {
-        // SAFETY: see from_raw; an owner has the layout of its struct.
+        // SAFETY: guaranteed by the contract of `from_raw`; an owner has the layout of its struct.
         self.live()
             .and_then(|raw| unsafe { raw.base().dictionary().cast::<Owner<R::Base>>().as_ref() })
     }
@@ -323,7 +323,7 @@ impl<R: Nested> Owner<R> {
     ///
     /// Errors: EINVAL if there is no such child, or if it was already moved out.
     pub fn take_child(&mut self, index: usize) -> Result<Self, Error> {
-        // SAFETY: see from_raw.
+        // SAFETY: guaranteed by the contract of `from_raw`.
         let listed = self
             .live()
             .map_or(&[][..], |raw| unsafe { children_of(raw.base()) });
@@ -345,7 +345,8 @@ impl<R: Nested> Owner<R> {
     }
 
     fn take(&mut self, below: *mut R::Base, what: &dyn Fn() -> String) -> Result<Self, Error> {
-        // SAFETY: see from_raw; the owner and its descendants are borrowed exclusively.
+        // SAFETY: guaranteed by the contract of `from_raw`; the owner and its descendants are
+        // borrowed exclusively.
         let Some(below) = (unsafe { below.as_mut() }) else {
             return Err(Error::invalid(what() + ": NULL: expected a struct"));
         };
@@ -355,7 +356,7 @@ impl<R: Nested> Owner<R> {
             ));
         }
         let mut taken = self.0.around(below.move_out());
-        // SAFETY: see from_raw; the child belonged to the owner.
+        // SAFETY: guaranteed by the contract of `from_raw`; the child belonged to the owner.
         unsafe { self.0.keep_event(&mut taken) };
         Ok(Self(taken))
     }

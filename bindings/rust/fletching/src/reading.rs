@@ -74,7 +74,7 @@ impl Array {
                 "values: n_buffers: expected 2, got {got}"
             )));
         }
-        // SAFETY: the caller guarantees the buffer.
+        // SAFETY: the caller guarantees that the buffer is valid.
         let all = unsafe { self.buffer(1, offset.saturating_add(length))? };
         Ok(&all[offset..])
     }
@@ -87,7 +87,7 @@ impl Array {
     ///
     /// As for [`buffer`](Self::buffer): buffer 1 has a bit for each value.
     pub unsafe fn bools(&self) -> Result<Bits<'_>, Error> {
-        // SAFETY: the caller guarantees the buffer.
+        // SAFETY: the caller guarantees that the buffer is valid.
         unsafe { self.bits("bools", 1) }
     }
 
@@ -103,7 +103,7 @@ impl Array {
     pub unsafe fn validity(&self) -> Result<Option<Bits<'_>>, Error> {
         match self.buffers().first() {
             Some(bitmap) if bitmap.is_null() => Ok(None),
-            // SAFETY: the caller guarantees the buffer.
+            // SAFETY: the caller guarantees that the buffer is valid.
             _ => unsafe { self.bits("validity", 0) }.map(Some),
         }
     }
@@ -116,8 +116,8 @@ impl Array {
     ///
     /// # Safety
     ///
-    /// The buffer has `count` values of type `T` in memory that the CPU can read, and nobody writes
-    /// to it: the event of the device array, if it has one, has happened.
+    /// The buffer has `count` values of type `T` in memory that the CPU can read, and nothing
+    /// writes to it: the device array's event, if any, has completed.
     pub unsafe fn buffer<T: Primitive>(&self, index: usize, count: usize) -> Result<&[T], Error> {
         let wrong = |what: &str| Err(Error::invalid(format!("buffer {index}: {what}")));
         let Some(&address) = self.buffers().get(index) else {
@@ -144,7 +144,7 @@ impl Array {
                 "too large: expected what memory can hold, got {count} values"
             ));
         }
-        // SAFETY: the caller guarantees the values.
+        // SAFETY: the caller guarantees that the buffer has `count` values.
         Ok(unsafe { std::slice::from_raw_parts(first, count) })
     }
 
@@ -155,7 +155,7 @@ impl Array {
         let (offset, length) = self.range(operation, index + 1)?;
         let count = offset.saturating_add(length).div_ceil(8);
         Ok(Bits {
-            // SAFETY: the caller guarantees the buffer.
+            // SAFETY: the caller guarantees that the buffer is valid.
             bytes: unsafe { self.buffer(index, count)? },
             offset,
             length,

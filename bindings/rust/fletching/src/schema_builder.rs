@@ -66,7 +66,7 @@ impl SchemaBuilder {
     pub fn from_schema(schema: &Schema) -> Result<Self, Error> {
         const OPERATION: &str = "schema builder: a copy";
         let root = std::ptr::from_ref(schema.as_raw()).cast_mut();
-        // SAFETY: see Owner::from_raw; the walk only reads.
+        // SAFETY: guaranteed by the contract of `Owner::from_raw`; the walk only reads.
         unsafe { walk(OPERATION, root, &mut |node| (*node).what_is_missing()) }?;
         Self::copy(schema).map_err(|why| Error::invalid(format!("{OPERATION}: {why}")))
     }
@@ -218,7 +218,7 @@ impl SchemaBuilder {
         pointers: *mut *mut ArrowSchema,
         used: &mut Used,
     ) -> *mut ArrowSchema {
-        // SAFETY: the caller guarantees the structs.
+        // SAFETY: the caller guarantees one struct and one pointer for each node.
         unsafe {
             let schema = structs.add(used.structs);
             used.structs += 1;

@@ -102,7 +102,7 @@ raw_stream! {
     device_type
 }
 
-/// A batch of the stream, as an owner.
+/// The owner type of a stream's batches.
 pub type BatchOf<S> = Owner<<S as sealed::RawStream>::Batch>;
 
 impl<S: RawStream> Owner<S> {

@@ -9,7 +9,7 @@ use crate::raw::Base;
 pub(crate) const MAX_DEPTH: usize = 256;
 
 /// The maximum number of structs in one tree. No table has that many columns; an uninitialized
-/// count exceeds it, and so does a tree with a cycle.
+/// count or a tree with a cycle exceeds it.
 pub(crate) const MAX_STRUCTS: i64 = 1 << 22;
 
 /// Returns the children of a struct that is not released. Empty if the list is NULL, or if the
@@ -23,7 +23,7 @@ pub(crate) unsafe fn children_of<B: Base>(parent: &B) -> &[*mut B] {
     if list.is_null() || !(1..=MAX_STRUCTS).contains(&count) {
         return &[];
     }
-    // SAFETY: the caller guarantees the list.
+    // SAFETY: the caller guarantees that the list has `count` entries.
     unsafe { std::slice::from_raw_parts(list, count as usize) }
 }
 
@@ -69,7 +69,7 @@ unsafe fn go<B: Base>(
         ));
     }
     visit(node)?;
-    // SAFETY: the caller guarantees the struct, including its descendants.
+    // SAFETY: the caller guarantees that the struct and its descendants are valid.
     unsafe {
         if (*node).is_released() {
             return Ok(());

@@ -20,7 +20,7 @@ impl<R: Nested> Shared<R> {
     /// is malformed: NULL, a schema without a format, `n_children` negative, above 2^22 or without
     /// a list, more than 256 levels, more than 2^22 structs.
     pub fn column(&self, index: usize) -> Result<Owner<R>, Error> {
-        // SAFETY: see Owner::from_raw.
+        // SAFETY: guaranteed by the contract of `Owner::from_raw`.
         let children = unsafe { children_of(self.as_raw().base()) };
         let Some(child) = children.get(index).copied() else {
             return Err(Error::invalid(format!(
@@ -39,7 +39,7 @@ impl<R: Nested> Shared<R> {
     fn view_of(&self, shown: *mut R::Base) -> Result<Owner<R>, Error> {
         let root = self.as_raw().base();
         let (mut structs, mut as_made) = (0, true);
-        // SAFETY: see Owner::from_raw; the walk and the copy only read.
+        // SAFETY: guaranteed by the contract of `Owner::from_raw`; the walk and the copy only read.
         unsafe {
             walk("view", shown, &mut |node: *mut R::Base| {
                 structs += 1;
@@ -86,7 +86,8 @@ impl<B: Base, T: Send + 'static> Copier<'_, B, T> {
     unsafe fn copy(&mut self, shown: &B) -> B {
         let mut copied = shown.copy_fields();
         Block::join(self.block, &mut copied);
-        // SAFETY: the caller guarantees the room and the descendants.
+        // SAFETY: the caller guarantees that the block has room, and that the descendants are
+        // valid.
         unsafe {
             let children = children_of(shown);
             if !children.is_empty() {

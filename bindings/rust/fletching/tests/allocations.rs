@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         }
         MADE.set(MADE.get() + 1);
         LIVE.set(LIVE.get() + 1);
-        // SAFETY: the caller guarantees the layout, and the fence is behind it.
+        // SAFETY: the caller guarantees that the layout is valid; the fence is behind it.
         unsafe {
             let memory = System.alloc(fenced(layout));
             if !memory.is_null() {

@@ -81,10 +81,10 @@ fn failed_stream_repeats_error() {
         assert_eq!(next(&mut raw, null_mut()), libc::EINVAL);
         assert_eq!(next(null_mut(), &mut batch), libc::EINVAL);
         for _ in 0..2 {
-            batch.length = 7; // of an earlier array
+            batch.length = 7; // from an earlier array
             assert_eq!(next(&mut raw, &mut batch), 71);
             assert!(batch.is_released() && batch.length == 0);
-            // The text is cut and ends with "...".
+            // The message is truncated and ends with "...".
             assert_eq!(CStr::from_ptr(text(&mut raw)).count_bytes(), 4099);
         }
         assert_eq!(raw.get_schema.unwrap()(&mut raw, schema.out()), 0);

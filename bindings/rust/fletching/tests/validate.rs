@@ -163,7 +163,7 @@ fn validate_released_stream_returns_einval() {
     assert_eq!(Arc::strong_count(&kept), 1);
 }
 
-/// Makes a validated handler of a consumer, and its findings.
+/// Returns a consumer's handler under validation, its stream, and the list of findings.
 fn handler() -> (fletching::AsyncHandler, AsyncStream, Found) {
     load();
     let (handler, stream) = AsyncStream::new(AsyncOptions::default());

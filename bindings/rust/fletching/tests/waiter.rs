@@ -146,7 +146,7 @@ fn unsupported_waiter_operation_returns_enotsup() {
     assert!(unregister_waiter(device));
 }
 
-/// Fails with a text that is too long, or panics.
+/// Fails with a message that is too long, or panics.
 struct PanickingWaiter;
 impl Waiter for PanickingWaiter {
     fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {

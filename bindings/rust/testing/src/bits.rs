@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 ///
 /// `place` points to an initialized value without padding, which need not be valid.
 pub unsafe fn load<T>(place: *const T) -> u64 {
-    // SAFETY: the caller guarantees the bytes of a T; each arm reads exactly these.
+    // SAFETY: the caller guarantees that `place` points to a `T`; each arm reads exactly its bytes.
     unsafe {
         match size_of::<T>() {
             0 => 0,
@@ -30,7 +30,8 @@ pub unsafe fn load<T>(place: *const T) -> u64 {
 ///
 /// `place` is valid for writes.
 pub unsafe fn store<T>(place: *mut T, bits: u64) {
-    // SAFETY: the caller guarantees the bytes of a T; each arm writes exactly these.
+    // SAFETY: the caller guarantees that `place` is valid for a `T`; each arm writes exactly its
+    // bytes.
     unsafe {
         match size_of::<T>() {
             0 => (),

@@ -61,7 +61,7 @@ impl Case<'_> {
     ///
     /// `out` is valid for writes.
     pub unsafe fn export_schema(&self, out: *mut ArrowSchema) {
-        // SAFETY: the caller guarantees the slot.
+        // SAFETY: the caller guarantees that `out` is valid for writes.
         self.run(|name, message| unsafe { (self.corpus.schema)(name, out, message) });
     }
 
@@ -77,7 +77,7 @@ impl Case<'_> {
 
     /// The rule that a rejected case breaks, or empty if the case names none.
     pub fn rule(&self) -> String {
-        // SAFETY: the index is valid, and the library owns the texts.
+        // SAFETY: the index is valid, and the library owns the strings.
         let text = unsafe { (self.corpus.text)(self.index, c"rule".as_ptr()) };
         match text.is_null() {
             true => String::new(),
@@ -117,7 +117,7 @@ pub fn each(kind: Kind, mut play: impl FnMut(&Case)) {
         let case = Case {
             corpus: &corpus,
             index,
-            // SAFETY: as above; the texts live as long as the library.
+            // SAFETY: as above; the strings live as long as the library.
             name: unsafe { CStr::from_ptr((corpus.name)(index)) }.into(),
             // SAFETY: as above.
             accepted: unsafe { (corpus.verdict)(index) } == 1,

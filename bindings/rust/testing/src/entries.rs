@@ -133,7 +133,7 @@ macro_rules! enumerator_entries {
 
 macro_rules! text_entries {
     ($($name:ident;)*) => {
-        /// All macros with a text value.
+        /// All macros with a string value.
         pub const TEXTS: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
     };
 }

@@ -48,7 +48,7 @@ pub fn load_stand_in(name: &str) -> &'static Library {
 ///
 /// `F` is the function pointer type of this function.
 pub unsafe fn function<F: Copy>(library: &'static Library, symbol: &str) -> Result<F, String> {
-    // SAFETY: the caller guarantees the type; the library is never unloaded.
+    // SAFETY: the caller guarantees that `F` is the function's type; the library is never unloaded.
     match unsafe { library.get::<F>(symbol.as_bytes()) } {
         Ok(function) => Ok(*function),
         Err(error) => Err(format!(

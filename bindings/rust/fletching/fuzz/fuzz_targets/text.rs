@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Foreign error texts: the result is printable, has a bounded length, and does not change when it
-//! is processed again.
+//! Foreign error messages: the result is printable, has a bounded length, and does not change when
+//! it is processed again.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use fletching::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use fletching::{ArrayStream, Error};
 use libfuzzer_sys::fuzz_target;
 
-/// The number of bytes that are read of a text.
+/// The maximum number of bytes read from a string.
 const LONGEST: usize = 4096;
 const CODE: c_int = 7;
 

@@ -45,7 +45,7 @@ pub(super) unsafe fn prepare(
 ) -> Result<(Array, Vec<String>), Error> {
     let find = |root: *mut ArrowArray| {
         let mut found = Vec::new();
-        // SAFETY: see Owner::from_raw; the structs are only read.
+        // SAFETY: guaranteed by the contract of `Owner::from_raw`; the structs are only read.
         unsafe { check_array(root, data_type, &Place::Root, 0, &mut found)? };
         match alignment {
             Alignment::Copy => {}
@@ -68,7 +68,8 @@ pub(super) unsafe fn prepare(
     let mut view = array.share()?.view()?;
     let (mut copies, mut texts) = (Copies::default(), Vec::new());
     for Obstacle { array, kind } in find(view.as_mut_ptr())? {
-        // SAFETY: the view owns its structs exclusively. The caller guarantees the buffers.
+        // SAFETY: the view owns its structs exclusively. The caller guarantees that the buffers are
+        // valid.
         let list = unsafe {
             let list = (*array).buffers_slice().to_vec();
             let list = match kind {

@@ -74,7 +74,7 @@ pub(super) unsafe fn check_array(
     found: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let node = Node {
-        // SAFETY: the caller guarantees the struct.
+        // SAFETY: the caller guarantees that the struct is valid.
         raw: unsafe { &*array },
         data_type,
         layout: layout(data_type),
@@ -82,10 +82,10 @@ pub(super) unsafe fn check_array(
     };
     let rows = node.rows(least)?;
     node.check_n_buffers()?;
-    // SAFETY: the caller guarantees the list, whose length matches the type.
+    // SAFETY: the caller guarantees that the list of buffers is valid; its length matches the type.
     let buffers = unsafe { node.raw.buffers_slice() };
     node.check_buffers(array, buffers, rows, found)?;
-    // SAFETY: the caller guarantees the descendants.
+    // SAFETY: the caller guarantees that the descendants are valid.
     unsafe {
         node.check_children(rows, found)?;
         node.check_dictionary(found)
@@ -300,7 +300,7 @@ impl Node<'_> {
             _ => Some(0),
         };
         let least = least.ok_or_else(|| self.too_large())?;
-        // SAFETY: the caller guarantees the descendants.
+        // SAFETY: the caller guarantees that the descendants are valid.
         let children = unsafe { self.raw.children_slice() };
         if children.len() != fields.len() {
             return Err(self.wrong(
@@ -310,7 +310,7 @@ impl Node<'_> {
         }
         for (index, (child, field)) in children.iter().zip(fields).enumerate() {
             let place = Place::Child(self.place, index);
-            // SAFETY: the caller guarantees the descendants.
+            // SAFETY: the caller guarantees that the descendants are valid.
             unsafe { check_array(*child, field.data_type(), &place, least, found)? };
         }
         // SAFETY: the children were checked.
@@ -329,8 +329,8 @@ impl Node<'_> {
                 Err(Error::broken_rule(rule, &what))
             }
         };
-        // SAFETY: the caller guarantees the children: the entries of a map, or the run ends and
-        // values of a run-end encoded array.
+        // SAFETY: the caller guarantees that the children were checked: a map has its entries, and
+        // a run-end encoded array its run ends and values.
         let below = unsafe {
             match self.data_type {
                 DataType::Map(..) => {
@@ -368,7 +368,7 @@ impl Node<'_> {
         match self.data_type {
             DataType::Dictionary(_, values) if !dictionary.is_null() => {
                 let place = Place::Dictionary(self.place);
-                // SAFETY: the caller guarantees the descendants.
+                // SAFETY: the caller guarantees that the descendants are valid.
                 unsafe { check_array(dictionary, values, &place, 0, found) }
             }
             DataType::Dictionary(..) => Err(self.wrong(

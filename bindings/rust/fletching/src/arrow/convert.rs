@@ -62,7 +62,7 @@ pub unsafe fn to_array(
     array: Array,
     options: ToArrow,
 ) -> Result<Converted, Error> {
-    // SAFETY: the caller guarantees the buffers.
+    // SAFETY: the caller guarantees that the buffers are valid.
     unsafe { convert(array, &to_field(schema)?, options) }
 }
 
@@ -77,9 +77,9 @@ pub(super) unsafe fn convert(
     check_alive("array", &array)?;
     let data_type = field.data_type();
     guarded(|| {
-        // SAFETY: the caller guarantees the buffers.
+        // SAFETY: the caller guarantees that the buffers are valid.
         let (array, copied) = unsafe { prepare(array, data_type, options.alignment)? };
-        // SAFETY: the caller guarantees the buffers.
+        // SAFETY: the caller guarantees that the buffers are valid.
         let mut data = unsafe { from_ffi_and_data_type(move_array(array), data_type.clone())? };
         // Empty buffers may have any address.
         data.align_buffers();
@@ -104,7 +104,7 @@ pub unsafe fn to_record_batch(
 ) -> Result<RecordBatch, Error> {
     let field = to_field(schema)?;
     let columns = schema_of(&field)?;
-    // SAFETY: the caller guarantees the buffers.
+    // SAFETY: the caller guarantees that the buffers are valid.
     let converted = unsafe { convert(array, &field, options)? };
     batch(&converted.array, columns)
 }

@@ -331,7 +331,8 @@ unsafe fn set_flags(schema: *mut ArrowSchema, data_type: &DataType, flags: i64) 
     } else {
         0
     };
-    // SAFETY: the caller guarantees the schema, whose children are the fields of the type.
+    // SAFETY: the caller guarantees that `schema` is valid and that its children match the type's
+    // fields.
     unsafe {
         (*schema).flags = flags | sorted;
         if let DataType::Dictionary(_, values) = data_type {

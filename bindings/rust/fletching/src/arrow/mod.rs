@@ -107,7 +107,7 @@ fn move_out<R: Raw, F>(owner: Owner<R>, take: unsafe fn(*mut F) -> F) -> F {
 /// loop forever.
 fn check_alive<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
     let root = ptr::from_ref(root.as_raw().base()).cast_mut();
-    // SAFETY: see Owner::from_raw; the walk only reads.
+    // SAFETY: guaranteed by the contract of `Owner::from_raw`; the walk only reads.
     unsafe {
         walk(what, root, &mut |node| match (*node).is_released() {
             true => Err("is released or moved out"),

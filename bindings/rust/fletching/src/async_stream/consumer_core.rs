@@ -133,7 +133,7 @@ impl Core {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the application. The caller must have a share of the stream.
+    /// Wakes the application. The caller must hold a reference to the stream.
     pub(super) fn wake(&self) {
         wake(self.waker.take());
     }

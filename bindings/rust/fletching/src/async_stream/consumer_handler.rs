@@ -20,7 +20,7 @@ use crate::error::{discard, guarded, Error};
 use crate::metadata::Metadata;
 use crate::owner::Schema;
 
-/// Makes the handler of a stream. The handler has a share of the stream until its release.
+/// Makes the handler of a stream. The handler holds a reference to the stream until its release.
 pub(super) fn new(core: *const Core) -> ArrowAsyncDeviceStreamHandler {
     ArrowAsyncDeviceStreamHandler {
         on_schema: Some(on_schema),
@@ -34,7 +34,7 @@ pub(super) fn new(core: *const Core) -> ArrowAsyncDeviceStreamHandler {
 
 const IDLE: u8 = 0;
 const CALLING: u8 = 1;
-/// Release was called during another handler call, which returns the handler's share.
+/// Release was called during another handler call, which drops the handler's reference.
 const RELEASED: u8 = 2;
 
 fn change(core: &Core, from: u8, to: u8) -> bool {
@@ -48,7 +48,8 @@ unsafe fn call<T>(
     this: *mut ArrowAsyncDeviceStreamHandler,
     body: impl FnOnce(&Core, bool) -> T,
 ) -> T {
-    // SAFETY: the handler belongs to this crate, and has a share of the stream until its release.
+    // SAFETY: the handler belongs to this crate, and holds a reference to the stream until its
+    // release.
     unsafe {
         let core: *const Core = (*this).private_data.cast();
         let alone = change(&*core, IDLE, CALLING);
@@ -76,7 +77,7 @@ unsafe fn receive(
         core.end(State::Refused, error);
         code
     };
-    // SAFETY: the caller guarantees the handler.
+    // SAFETY: the caller guarantees that `this` is a handler of this crate.
     unsafe { call(this, checked) }
 }
 
@@ -108,7 +109,7 @@ unsafe extern "C" fn on_error(
     message: *const c_char,
     _metadata: *const c_char,
 ) {
-    // SAFETY: the producer passes the handler, and a text or NULL.
+    // SAFETY: the producer passes the handler, and a string or NULL.
     unsafe {
         call(this, |core, _| {
             core.end(State::Failed, Error::foreign(code, message))
@@ -117,7 +118,7 @@ unsafe extern "C" fn on_error(
 }
 
 unsafe extern "C" fn release(this: *mut ArrowAsyncDeviceStreamHandler) {
-    // SAFETY: the handler has a share of the stream until its release.
+    // SAFETY: the handler holds a reference to the stream until its release.
     unsafe {
         let core: *const Core = (*this).private_data.cast();
         if (*core).receive_release() && !change(&*core, CALLING, RELEASED) {

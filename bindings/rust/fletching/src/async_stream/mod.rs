@@ -75,7 +75,7 @@ impl AsyncHandler {
 
 impl Drop for AsyncHandler {
     fn drop(&mut self) {
-        // SAFETY: see from_raw; the owner makes the last call.
+        // SAFETY: guaranteed by the contract of `from_raw`; the owner makes the last call.
         unsafe { ArrowAsyncDeviceStreamHandler::release_once(self.0.as_ptr()) }
     }
 }

@@ -127,12 +127,13 @@ impl Core {
 
     // --- Open tasks -----------------------------------------------------------------------------
 
-    /// Counts the open tasks with `count`. The last of them has a share of the stream.
+    /// Counts the open tasks with `count`. They hold one reference to the stream, which the last of
+    /// them drops.
     pub(super) fn count_open(self: &Arc<Self>, count: impl FnOnce(&AtomicIsize)) {
         self.open.store(1, Ordering::Relaxed);
         count(&self.open);
         let share = Arc::into_raw(Arc::clone(self));
-        // SAFETY: the share belongs to this stream.
+        // SAFETY: the reference was just taken from this stream.
         unsafe { Self::close_counted(share) }
     }
 
@@ -145,7 +146,8 @@ impl Core {
     ///
     /// `this` is alive, because the task is counted and was open.
     pub(super) unsafe fn close_counted(this: *const Self) {
-        // SAFETY: the caller guarantees the stream; the last task has the share.
+        // SAFETY: the caller guarantees that `this` is alive; the last task takes over the
+        // reference counted for the open tasks.
         unsafe {
             if (*this).open.fetch_sub(1, Ordering::AcqRel) != 1 {
                 return;

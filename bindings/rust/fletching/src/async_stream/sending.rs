@@ -293,7 +293,7 @@ where
         self.core.stopped.load(Ordering::Acquire)
     }
 
-    /// Reads the schema, or a batch if there is none to send.
+    /// Reads the schema, or the next batch if none is waiting to be sent.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         match &mut self.source {
             Source::Opening(open) => {

@@ -83,8 +83,8 @@ const CPU: DLDevice = DLDevice {
 };
 
 impl DlpackTensor {
-    /// Makes a tensor of the values of a `Vec` in row-major order, which the consumer may write.
-    /// Copies nothing. Errors: EINVAL unless the product of the sizes is the number of values;
+    /// Makes a tensor from a `Vec` of values in row-major order, without a copy. The consumer may
+    /// write to them. Errors: EINVAL unless the product of the sizes is the number of values;
     /// ENOMEM.
     ///
     /// ```
@@ -139,7 +139,7 @@ impl DlpackTensor {
         parts: &TensorParts<'_>,
         owner: T,
     ) -> Result<Self, Error> {
-        // SAFETY: the caller guarantees the memory; the owner is new.
+        // SAFETY: the caller guarantees that the memory is valid; the owner is new.
         unsafe { create(parts, Box::into_raw(Box::new(owner))) }
     }
 }
@@ -153,7 +153,8 @@ unsafe fn create<T: Send + 'static>(
     parts: &TensorParts<'_>,
     owner: *mut T,
 ) -> Result<DlpackTensor, Error> {
-    // SAFETY: the caller guarantees the owner, which is taken back if no tensor owns it.
+    // SAFETY: the caller guarantees that no other code uses `owner`; it is dropped only if no
+    // tensor owns it.
     let give_back = |error| unsafe {
         drop(Box::from_raw(owner));
         Err(error)

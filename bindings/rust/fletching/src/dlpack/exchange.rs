@@ -39,7 +39,7 @@ impl ExchangeApi {
     /// and their functions conform to dlpack.h and are valid until the process exits.
     #[must_use]
     pub unsafe fn find(first: *const DLPackExchangeAPIHeader) -> Option<Self> {
-        // SAFETY: the caller guarantees the tables.
+        // SAFETY: the caller guarantees that the tables are valid.
         unsafe { core::ExchangeFind(first).as_ref() }.map(Self)
     }
 
@@ -67,7 +67,8 @@ impl ExchangeApi {
             ..DLTensor::zeroed()
         };
         let mut tensor: *mut DLManagedTensorVersioned = ptr::null_mut();
-        // SAFETY: see find; the shape has `ndim` numbers, which the framework only reads.
+        // SAFETY: guaranteed by the contract of `find`; the shape has `ndim` numbers, which the
+        // framework only reads.
         unsafe {
             call!(
                 "allocate",
@@ -90,7 +91,7 @@ impl ExchangeApi {
     /// import use it only during the call.
     pub unsafe fn work_stream(&self, device: DLDevice) -> Result<ConsumerStream, Error> {
         let mut stream = std::mem::MaybeUninit::uninit();
-        // SAFETY: see find; the core fills the struct unless it fails.
+        // SAFETY: guaranteed by the contract of `find`; the core fills the struct unless it fails.
         unsafe {
             call!(
                 "work_stream",

@@ -85,7 +85,8 @@ impl<M: ManagedTensor> Tensor<M> {
             )
         };
         let form = IxDyn(&layout.shape).strides(IxDyn(&layout.strides));
-        // SAFETY: the caller guarantees the elements, and the view begins at the lowest one.
+        // SAFETY: the caller guarantees that all elements are readable; the view begins at the
+        // lowest one.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(form, lowest) };
         for axis in layout.inverted {
             view.invert_axis(Axis(axis));

@@ -48,7 +48,7 @@ pub struct ExportOptions {
     /// element. By default, `data` points to the first element, because some consumers ignore
     /// `byte_offset`. On devices whose buffers are handles, `data` is always the handle.
     pub aligned: bool,
-    /// The consumer's stream, which is ordered after `sync_event` before the export returns.
+    /// The consumer's stream. The export makes it wait for `sync_event`.
     pub stream: Option<ConsumerStream>,
     /// The guarantee that the consumer is ordered after `sync_event`, or receives it in another
     /// way. DLPack's structs have no member for an event.

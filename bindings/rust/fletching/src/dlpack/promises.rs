@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Guarantees of the caller of an export or an import, which safe code cannot check.
+//! Guarantees that the caller of an export or import gives, because safe code cannot check them.
 
 /// The guarantee that the host may read the memory of arrays and tensors.
 #[derive(Clone, Copy, Debug)]

@@ -112,8 +112,8 @@ macro_rules! managed {
 managed! {
     DLManagedTensorVersioned, TensorExport, TensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
-        // SAFETY: the caller guarantees the struct. The first three members are the same in every
-        // major version.
+        // SAFETY: the caller guarantees that `this` is valid. The first three members are the same
+        // in every major version.
         let DLPackVersion { major, minor } = unsafe { (*this).version };
         ensure!(
             major == DLPACK_MAJOR_VERSION,
@@ -138,7 +138,7 @@ managed! {
 managed! {
     DLManagedTensor, LegacyTensorExport, LegacyTensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
-        // SAFETY: the caller guarantees the struct.
+        // SAFETY: the caller guarantees that `this` is valid.
         Ok(unsafe { (&(*this).dl_tensor, READ_ONLY) })
     }
 }
@@ -198,7 +198,7 @@ impl<M: ManagedTensor> Tensor<M> {
     pub fn shape(&self) -> Result<&[i64], Error> {
         let tensor = self.tensor()?;
         check_dimensions(tensor)?;
-        // SAFETY: see from_raw; the number of dimensions is in range.
+        // SAFETY: guaranteed by the contract of `from_raw`; the number of dimensions is in range.
         Ok(unsafe { tensor.shape_slice() })
     }
 
@@ -258,14 +258,16 @@ impl<M: ManagedTensor> Tensor<M> {
     }
 
     pub(super) fn read(&self) -> Result<(&DLTensor, u64), Error> {
-        // SAFETY: see from_raw; the struct is valid while the owner is alive.
+        // SAFETY: guaranteed by the contract of `from_raw`; the struct is valid while the owner is
+        // alive.
         unsafe { M::read(self.as_ptr()) }
     }
 }
 
 impl<M: ManagedTensor> Drop for Tensor<M> {
     fn drop(&mut self) {
-        // SAFETY: see from_raw; the tensor is owned, so no other code uses it.
+        // SAFETY: guaranteed by the contract of `from_raw`; the tensor is owned, so no other code
+        // uses it.
         unsafe { M::delete(self.0.as_ptr()) }
     }
 }

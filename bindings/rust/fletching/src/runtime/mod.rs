@@ -4,8 +4,8 @@
 //! producer records one. Feature `runtime`.
 //!
 //! CUDA, HIP, OpenCL and Vulkan are called through the vendor's library, which the first operation
-//! loads. Vulkan needs a [`VulkanContext`], every other device type a [`Waiter`]. An event that the
-//! crate cannot wait on is an error and is never skipped. A NULL event is ready.
+//! loads. Vulkan needs a [`VulkanContext`], every other device type a [`Waiter`]. An operation
+//! fails if the crate cannot wait on the event; the wait is never skipped. A NULL event is ready.
 //!
 //! Errors of the operations: ENOENT if the library of the runtime is not found, ENOSYS if the
 //! library lacks a function of this operation, ENOTSUP if the runtime does not support the
@@ -70,7 +70,7 @@ pub struct Stream {
     handle: *mut c_void,
 }
 
-// SAFETY: see Stream::from_raw.
+// SAFETY: guaranteed by the contract of `Stream::from_raw`.
 unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
@@ -181,7 +181,7 @@ unsafe extern "C" fn release_nothing(array: *mut ArrowArray) {
 /// Operations on the event, see the [module](crate::runtime). Can be called on any thread, also
 /// concurrently.
 impl DeviceArray {
-    /// Blocks the calling thread until the event has happened. The host may then read
+    /// Blocks the calling thread until the event has completed. The host may then read
     /// host-accessible buffers.
     pub fn synchronize(&self) -> Result<(), Error> {
         // SAFETY: the struct and its sync_event meet the requirements of Owner::from_raw.
@@ -207,7 +207,7 @@ impl DeviceArray {
         }
     }
 
-    /// Whether the event has happened. Does not block.
+    /// Whether the event has completed. Does not block.
     pub fn is_ready(&self) -> Result<bool, Error> {
         let mut ready = 0;
         // SAFETY: as in synchronize.
@@ -249,8 +249,9 @@ impl DeviceArray {
         };
         // SAFETY: the array is valid, and its release callback only marks it as released.
         let mut holder = unsafe { Self::from_raw(self.as_raw().around(none)) };
-        // SAFETY: the owner guarantees the array and is borrowed exclusively. A malformed array is
-        // rejected before an event is recorded, possibly into a graph.
+        // SAFETY: the array is valid by the contract of `from_raw`, and its owner is borrowed
+        // exclusively. A malformed array is rejected before an event is recorded, possibly into a
+        // graph.
         let targets = unsafe {
             let raw = self.as_mut_ptr();
             hook::event_targets(OPERATION, &raw mut (*raw).array)?

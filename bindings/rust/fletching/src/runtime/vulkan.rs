@@ -61,7 +61,7 @@ impl VulkanContext {
 /// Operations on Vulkan events, see the [module](crate::runtime). EINVAL for an event of another
 /// runtime.
 impl DeviceArray {
-    /// Blocks the calling thread until the event has happened. Vulkan has no host wait for a
+    /// Blocks the calling thread until the event has completed. Vulkan has no host wait for a
     /// `VkEvent`, so this polls with sleeps of up to one millisecond. The event must not be a
     /// device-only event.
     ///
@@ -69,8 +69,8 @@ impl DeviceArray {
     ///
     /// The array's event, if it has one, was created on the `VkDevice` of the context.
     pub unsafe fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
-        // SAFETY: the caller guarantees the event. The array is alive, and so is the device, see
-        // VulkanContext::new.
+        // SAFETY: the caller guarantees that the event belongs to the context's device. The array
+        // is alive, and by the contract of `VulkanContext::new`, the device is too.
         unsafe {
             call!(
                 "synchronize_vulkan",
@@ -102,7 +102,7 @@ impl DeviceArray {
         }
     }
 
-    /// Whether the event has happened. Does not block. The event must not be a device-only event.
+    /// Whether the event has completed. Does not block. The event must not be a device-only event.
     ///
     /// # Safety
     ///

@@ -22,7 +22,7 @@ use crate::Error;
 /// Events" in the Arrow C device data interface.
 #[allow(unused_variables, reason = "of the defaults")]
 pub trait Waiter: Send + Sync {
-    /// Blocks the calling thread until the event has happened.
+    /// Blocks the calling thread until the event has completed.
     fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
         unsupported()
     }
@@ -32,7 +32,7 @@ pub trait Waiter: Send + Sync {
         unsupported()
     }
 
-    /// Whether the event has happened. Does not block.
+    /// Whether the event has completed. Does not block.
     fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
         unsupported()
     }
@@ -116,7 +116,8 @@ unsafe extern "C" fn wait_on(
     message: *mut FletchingMessage,
 ) -> c_int {
     let call = |waiter: &dyn Waiter, event: &SyncEvent| {
-        // SAFETY: the caller of DeviceArray::wait_on guarantees the handle.
+        // SAFETY: the handle comes from the caller's `Stream`, so it meets the contract of
+        // `from_raw`.
         waiter.wait_on(event, &unsafe {
             Stream::from_raw(event.device_type, stream)
         })
@@ -168,7 +169,7 @@ unsafe fn called(
         call(&*waiter.ok_or_else(none)?, &event)
     });
     let Err(error) = result else { return 0 };
-    // The core truncates a text that is too long, at a character boundary.
+    // The core truncates a message that is too long, at a character boundary.
     let text = error.message().bytes().chain([0]);
     // SAFETY: the caller passes a message.
     for (to, from) in unsafe { &mut (*message).text }.iter_mut().zip(text) {

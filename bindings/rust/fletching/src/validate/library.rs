@@ -47,7 +47,7 @@ pub(super) unsafe fn function<F: Copy>(name: &CStr) -> Result<F, Error> {
             LIBRARY.get_or_init(|| opened)
         }
     };
-    // SAFETY: the caller guarantees the type.
+    // SAFETY: the caller guarantees that `F` is the function's type.
     unsafe { find(library, name) }
 }
 
@@ -111,7 +111,7 @@ unsafe fn find<F: Copy>(library: &Handle, name: &CStr) -> Result<F, Error> {
         let text = format!("validate: libfletching has no {name}; hint: install a newer version");
         return Err(Error::new(ENOSYS, text));
     }
-    // SAFETY: the caller guarantees the type.
+    // SAFETY: the caller guarantees that `F` is the function's type.
     Ok(unsafe { std::mem::transmute_copy(&found) })
 }
 
@@ -120,18 +120,19 @@ mod system {
     use std::ffi::{c_void, CStr};
 
     pub(super) fn open(name: &CStr) -> *mut c_void {
-        // SAFETY: the text is NUL-terminated.
+        // SAFETY: the name is NUL-terminated.
         unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) }
     }
 
     /// Returns the last error of this thread.
     pub(super) fn reason(_: &CStr) -> String {
-        // SAFETY: NULL, or a text that is valid until the next call of the loader on this thread.
+        // SAFETY: dlerror returns NULL, or a string that is valid until the next loader call on
+        // this thread.
         unsafe { crate::error::printable_c(libc::dlerror()) }
     }
 
     pub(super) unsafe fn find(library: *mut c_void, name: &CStr) -> *mut c_void {
-        // SAFETY: the caller guarantees the library.
+        // SAFETY: the caller guarantees that `library` is a loaded library.
         unsafe { libc::dlsym(library, name.as_ptr()) }
     }
 }
@@ -147,7 +148,7 @@ mod system {
 
     pub(super) fn open(name: &CStr) -> *mut c_void {
         let wide: Vec<u16> = name.to_string_lossy().encode_utf16().chain([0]).collect();
-        // SAFETY: the text is NUL-terminated.
+        // SAFETY: the name is NUL-terminated.
         unsafe { LoadLibraryW(wide.as_ptr()) }
     }
 
@@ -156,7 +157,7 @@ mod system {
     }
 
     pub(super) unsafe fn find(library: *mut c_void, name: &CStr) -> *mut c_void {
-        // SAFETY: the caller guarantees the library.
+        // SAFETY: the caller guarantees that `library` is a loaded library.
         unsafe { GetProcAddress(library, name.as_ptr()) }
     }
 }

@@ -175,8 +175,8 @@ pub fn check<R: Checked>(
     let add = |finding| findings.borrow_mut().push(finding);
     let report: Reporter = &add;
     let options = Options::new(level.into(), &report);
-    // SAFETY: see Owner::from_raw and Level::data; `report` is only called during this call, on
-    // this thread.
+    // SAFETY: guaranteed by the contract of `Owner::from_raw` and `Level::data`; `report` is called
+    // only during this call, on this thread.
     run(|message| unsafe {
         check(
             schema.as_raw(),
@@ -204,7 +204,7 @@ pub fn validate_stream<S: Validated>(
     type Validate<S> = unsafe extern "C" fn(*mut S, *const Options, *mut Message) -> c_int;
     // SAFETY: the types of both functions match the header.
     let validate: Validate<S> = unsafe { library::function(S::NAME) }?;
-    // SAFETY: see Owner::from_raw and Level::data.
+    // SAFETY: guaranteed by the contract of `Owner::from_raw` and `Level::data`.
     keep(how.into(), report, |options, message| unsafe {
         validate(stream.as_mut_ptr(), options, message)
     })?;
@@ -228,7 +228,7 @@ pub fn validate_handler(
     // SAFETY: the type matches the header.
     let validate: Validate = unsafe { library::function(c"FletchingValidateAsyncHandler") }?;
     let mut raw = handler.as_ptr();
-    // SAFETY: see AsyncHandler::from_raw and Level::data.
+    // SAFETY: guaranteed by the contract of `AsyncHandler::from_raw` and `Level::data`.
     keep(how.into(), report, |options, message| unsafe {
         validate(&mut raw, options, message)
     })?;
@@ -309,7 +309,7 @@ struct Texts {
 unsafe extern "C" fn report_finding(report: *const Reporter<'static>, texts: *const Texts) {
     // A panic of the report cannot unwind through C.
     let _ = guarded(|| {
-        // SAFETY: the context is the one in the options, and the texts are valid until this
+        // SAFETY: the context is the one in the options, and the strings are valid until this
         // function returns.
         let (report, texts) = unsafe { (&*report, &*texts) };
         // SAFETY: as above.

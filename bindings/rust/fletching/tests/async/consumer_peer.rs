@@ -50,7 +50,7 @@ impl ConsumerPeer {
         change(unsafe { &mut *self.handler.get() });
     }
 
-    /// Returns a handler that has a share of the peer until the release.
+    /// Returns a handler that keeps the peer alive until its release.
     pub fn owner(self: &Arc<Self>) -> AsyncHandler {
         let _share = Arc::into_raw(Arc::clone(self));
         let handler = NonNull::new(self.handler.get()).unwrap();
@@ -139,7 +139,7 @@ unsafe extern "C" fn on_error(
     message: *const c_char,
     metadata: *const c_char,
 ) {
-    // SAFETY: the producer passes the handler and texts.
+    // SAFETY: the producer passes the handler and a string.
     let (peer, text) = unsafe { (peer(this), CStr::from_ptr(message)) };
     assert!(metadata.is_null());
     peer.called(format!("error {code} {}", text.to_str().unwrap()));

@@ -16,7 +16,7 @@ use crate::support::*;
 
 type Task = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// Polls its future inside `wake`, and drops it when it ends.
+/// Polls its future inside `wake`, and drops the future when it completes.
 struct InlineTask {
     task: Mutex<Option<Task>>,
     woken: AtomicBool,

@@ -166,7 +166,7 @@ impl Player {
     fn act(self: &Arc<Self>, step: &Value) -> c_int {
         let errno = number(step, "errno") as c_int;
         let task = number(step, "task");
-        // SAFETY: the handler lives as long as the player, which has a share of the stream.
+        // SAFETY: the handler lives as long as the player, which holds a reference to the stream.
         unsafe {
             match step["event"].as_str().unwrap() {
                 "on_schema" | "on_schema_refused" => return self.give_schema(errno),

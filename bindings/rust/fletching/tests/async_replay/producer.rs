@@ -343,7 +343,7 @@ unsafe extern "C" fn on_error(
     message: *const c_char,
     _metadata: *const c_char,
 ) {
-    // SAFETY: the producer passes the handler and a text.
+    // SAFETY: the producer passes the handler and a string.
     let (player, text) = unsafe { (player(this), CStr::from_ptr(message)) };
     if text.is_empty() {
         player.replay.fail("on_error without a text");

@@ -39,7 +39,7 @@ fletching_testing::library! {
 type CaseTexts = [String; 6];
 
 unsafe extern "C" fn report(results: *mut c_void, found: *const CaseReport) {
-    // SAFETY: the suite passes the context of the run, and texts.
+    // SAFETY: the suite passes the context of the run, and strings.
     unsafe {
         let texts = (*found)
             .0

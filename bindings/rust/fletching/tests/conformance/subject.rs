@@ -118,7 +118,7 @@ pub unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), Er
         Ok(Err(error)) => (error.code(), error.message()),
         Err(_) => (-1, "panic"),
     };
-    // SAFETY: the caller guarantees the message.
+    // SAFETY: the caller guarantees that `message` is NULL or valid.
     if let Some(message) = unsafe { message.as_mut() } {
         message.write(text);
     }

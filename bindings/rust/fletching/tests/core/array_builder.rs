@@ -226,7 +226,7 @@ fn child_release_hook_without_private_data_is_called() {
     log.expect(&["dropped"]);
 }
 
-/// A child of another array of this crate has a share of that array.
+/// A child of another array of this crate holds a reference to that array.
 #[test]
 fn child_replaced_with_built_child_is_released() {
     let (log, other) = (Log::default(), Log::default());

@@ -140,7 +140,7 @@ pub fn device_array(log: &Log, name: &str, children: usize, with_dictionary: boo
 
 /// Releases the struct at `place`, and replaces it.
 pub fn replace(place: *mut ArrowArray, array: ArrowArray) {
-    // SAFETY: the place is a child of a foreign array that is not in use elsewhere.
+    // SAFETY: `place` is a child of a foreign array that no other code uses.
     unsafe {
         ArrowArray::release_once(place);
         *place = array;
@@ -149,7 +149,7 @@ pub fn replace(place: *mut ArrowArray, array: ArrowArray) {
 
 /// Returns the child of an owned array, for a test that corrupts it.
 pub fn child_of(array: &DeviceArray, index: usize) -> *mut ArrowArray {
-    // SAFETY: the list belongs to a foreign array.
+    // SAFETY: the array has more than `index` children, and its list of children is valid.
     unsafe { *array.as_raw().array.children.add(index) }
 }
 

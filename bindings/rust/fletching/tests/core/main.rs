@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tests of the core of the crate. A test named `rule_release_once` tests the rule `release.once`
-//! of spec/rules/.
+//! Tests of the crate's core. A test named `rule_release_once` tests the rule `release.once` of
+//! spec/rules/.
 
 mod foreign;
 

@@ -49,7 +49,7 @@ fn rule_device_stream_calls_serialized() {
     assert_eq!(found, [true, false]);
 }
 
-/// Whether the bytes of a struct without non-zero padding are all zero.
+/// Whether the first 88 bytes of the struct, which contain no padding, are zero.
 fn is_all_zero(raw: *const ArrowDeviceArray) -> bool {
     // SAFETY: the struct is valid and completely written.
     let bytes = unsafe { std::slice::from_raw_parts(raw.cast::<MaybeUninit<u8>>(), 88) };
@@ -340,14 +340,15 @@ fn panic_in_attached_object_drop_is_caught() {
 #[test]
 fn release_callback_may_free_struct_memory() {
     unsafe extern "C" fn free(this: *mut ArrowArray) {
-        // SAFETY: this is the place of the struct before it was moved for its release.
+        // SAFETY: `private_data` is the address of the original struct; `this` is the copy moved
+        // for the release.
         unsafe {
             (*this).release = None;
             drop(Box::from_raw((*this).private_data.cast::<ArrowArray>()));
         }
     }
     let place = Box::into_raw(Box::new(ArrowArray::zeroed()));
-    // SAFETY: the place was just made.
+    // SAFETY: the struct was just allocated.
     unsafe {
         (*place).private_data = place.cast();
         (*place).release = Some(free);

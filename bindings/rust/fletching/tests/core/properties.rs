@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Properties of all metadata and all foreign texts.
+//! Properties of all metadata and all foreign strings.
 
 use std::cell::RefCell;
 use std::ffi::c_char;

@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// The values of every array. The test has a share.
+/// The values of every array. The test holds a reference too.
 type Values = Arc<[i64; 4]>;
 
 /// Builds an array of two columns. The first has two children, the second a dictionary. The object

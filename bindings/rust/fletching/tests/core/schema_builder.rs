@@ -93,20 +93,20 @@ fn from_schema_rejects_malformed_schema() {
     // SAFETY: in all four cases, the child is restored.
     let why = copy_error(|child| unsafe { (*child).format = std::ptr::null() });
     assert_eq!(why, "has format NULL");
-    // SAFETY: see above.
+    // SAFETY: as above.
     let why = copy_error(|child| unsafe { (*child).n_children = -1 });
     let expected = "has n_children out of range: expected 0 to 4194304, got -1";
     assert_eq!(why, expected);
     // The child is its own child twice: 2^256 structs.
     let mut list = [std::ptr::null_mut::<ArrowSchema>(); 2];
     let pointer = list.as_mut_ptr();
-    // SAFETY: see above; the list outlives the copy.
+    // SAFETY: as above; the list outlives the copy.
     let why = copy_error(|child| unsafe {
         pointer.cast::<[*mut ArrowSchema; 2]>().write([child; 2]);
         ((*child).children, (*child).n_children) = (pointer, 2);
     });
     assert_eq!(why, "is nested too deep: expected at most 256 levels");
-    // SAFETY: see above.
+    // SAFETY: as above.
     let why = copy_error(|child| unsafe { (*child).release = None });
     assert_eq!(why, "is released or moved out");
     let error = SchemaBuilder::from_schema(&Schema::default()).map(drop);

@@ -89,7 +89,7 @@ impl Control {
     ///
     /// `F` is the function pointer type of this function.
     pub unsafe fn function<F: Copy>(&self, symbol: &str) -> F {
-        // SAFETY: the caller guarantees the type; the library stays loaded.
+        // SAFETY: the caller guarantees that `F` is the function's type; the library stays loaded.
         *unsafe { self.library.get::<F>(symbol.as_bytes()) }.expect(symbol)
     }
 
