@@ -115,8 +115,8 @@ func (s *AsyncStream) Close() {
 
 // Schema waits for the schema of the batches and returns it. The caller must close it.
 //
-// Errors: that of the stream if it failed before the schema; ECANCELED if the context is done first,
-// which does not affect the stream; those of Shared.View.
+// Errors: the stream's error if it failed before the schema; ECANCELED if the context is done first, which does not
+// affect the stream; and the errors of Shared.View.
 func (s *AsyncStream) Schema(ctx context.Context) (*Schema, error) {
 	defer runtime.KeepAlive(s)
 	if ctx == nil {

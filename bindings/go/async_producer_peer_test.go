@@ -135,7 +135,7 @@ func (p *producerPeer) end() int32 {
 	return code
 }
 
-// fail reports an error. An empty text is passed as NULL.
+// fail reports an error. An empty message is passed as NULL.
 func (p *producerPeer) fail(code int32, text string) {
 	memory := peer.New[byte](len(text))
 	defer peer.Free(memory)

@@ -136,7 +136,7 @@ func TestManyAttachedValuesAreClosed(t *testing.T) {
 	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, false))
 	closed := 0
 	for i := range most {
-		if i == most/2 || i == most/2+1 { // the second child reuses the share of the event
+		if i == most/2 || i == most/2+1 { // the second child reuses the reference to the event
 			must(array.TakeChild(i - most/2)).Close()
 		}
 		if err := array.Attach(onClose(func() { closed++ })); err != nil {

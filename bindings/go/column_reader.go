@@ -47,7 +47,7 @@ func ReadArray(array ArrayView, schema SchemaView) (ColumnReader, error) {
 	return ColumnReader{schema.Format(), array, int(length), int(offset), nulls}, nil
 }
 
-// ReadColumn returns a reader of a child of a struct array, with the struct's offset and length.
+// ReadColumn returns a reader for a struct array's child, with the struct's offset and length.
 //
 // Errors: as ReadArray; EINVAL also if there is no such child, if the child is shorter than the struct, and if the
 // struct has null rows, which ReadColumn counts if the producer has not.

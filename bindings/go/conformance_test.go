@@ -14,7 +14,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// playGroup returns the results of a group of the conformance suite.
+// playGroup runs a group of the conformance suite and returns its results.
 func playGroup(t *testing.T, subject int, group string) []conformance.Result {
 	t.Helper()
 	results, err := conformance.Play(subject, group)
@@ -24,7 +24,7 @@ func playGroup(t *testing.T, subject int, group string) []conformance.Result {
 	return results
 }
 
-// conforms runs a group, reports wrong results, and requires at least one result with the first verdict.
+// conforms runs a group, reports wrong results, and requires at least one result with the first expected verdict.
 func conforms(t *testing.T, subject int, group string, expected ...string) {
 	t.Helper()
 	verdicts := map[string]int{}

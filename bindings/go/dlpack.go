@@ -112,7 +112,7 @@ func (o TensorOptions) bits() (bits C.uint32_t) {
 	return bits
 }
 
-// Tensor moves the array, whose type is the schema, into a DLPack tensor without a copy.
+// Tensor moves the array, described by schema, into a DLPack tensor without a copy.
 //
 // Shape: the array's length, then one dimension for each fixed-size list around the values, or the dimensions of
 // arrow.fixed_shape_tensor. Strides are always set. A type that Arrow lacks, such as bfloat16, is arrow.opaque with the
@@ -122,9 +122,9 @@ func (o TensorOptions) bits() (bits C.uint32_t) {
 // the array. The caller keeps the schema.
 //
 // Errors: ENOTSUP for a type or nulls that DLPack lacks; EINVAL for a malformed or closed schema or array, and for an
-// event without Stream and EventHandled; ERANGE for a device id; ENOMEM; those of Synchronize and WaitOn. An array
-// whose NullCount is -1 is exported if the host can read the validity bitmap, no work is pending, and all bits are set.
-// See dlpack.h.
+// event without Stream and EventHandled; ERANGE for a device id that does not fit; ENOMEM; and the errors of
+// Synchronize and WaitOn. An array whose NullCount is -1 is exported if the host can read the validity bitmap, no work
+// is pending, and all bits are set. See dlpack.h.
 func (a *DeviceArray) Tensor(schema *Schema, options TensorOptions) (*Tensor, error) {
 	return a.tensor(schema, options, false)
 }
@@ -291,7 +291,7 @@ func FindExchange(header unsafe.Pointer) (*Exchange, error) {
 	return &Exchange{uintptr(table)}, nil
 }
 
-// Table returns the struct, for functions that the caller calls directly: those of Python objects need the GIL.
+// Table returns the struct, for functions that the caller calls directly: the functions on Python objects need the GIL.
 func (e *Exchange) Table() *abi.DLPackExchangeAPI {
 	return (*abi.DLPackExchangeAPI)(abi.Pointer(e.table))
 }

@@ -138,10 +138,10 @@ func discard(value any) {
 	})
 }
 
-// --- Foreign texts ------------------------------------------------------------------------------
+// --- Foreign strings ----------------------------------------------------------------------------
 
-// printable returns the text with invalid UTF-8 bytes and control characters, except line feed and tab, as
-// \xNN. A text longer than 4096 bytes is cut and ends with "...".
+// printable returns the text with invalid UTF-8 bytes and control characters, except line feed and tab, as \xNN. Text
+// longer than 4096 bytes is truncated and ends with "...".
 func printable(text string) string {
 	cut := len(text) > maxText
 	if cut {

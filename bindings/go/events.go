@@ -139,9 +139,9 @@ func readyOf(outcome C.struct_Outcome) (bool, error) { return outcome.is_ready !
 // runtime cannot be interrupted: if the context can end, Synchronize queries the event with pauses of up to a
 // millisecond and occupies no thread. Otherwise the thread waits in the runtime.
 //
-// Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
-// operation loads. Vulkan needs a [VulkanContext], every other device type a [Waiter]. An event that
-// cannot be waited on is an error, never skipped.
+// Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first operation loads. Vulkan
+// needs a [VulkanContext], every other device type a [Waiter]. An operation fails if the event cannot be waited on; the
+// wait is never skipped.
 //
 // Errors of this and the other operations: ENOENT if the library of the runtime is not found, ENOSYS if it lacks a
 // function, ENOTSUP if the runtime does not support the operation, EINVAL for a closed array or an invalid event or

@@ -245,7 +245,7 @@ func OnLeak(report func(Leak)) { onLeak.Store(&report) }
 // for each owner.
 func TraceOwners(on bool) { traceOwners.Store(on) }
 
-// callers returns the stack of the creation of an owner; nil if tracing is off.
+// callers returns the stack at which an owner is created, or nil if tracing is off.
 func callers() []uintptr {
 	if !traceOwners.Load() {
 		return nil

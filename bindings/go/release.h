@@ -63,7 +63,7 @@ static void NAME(run_hook)(struct STRUCT* self);
  * immediately. */
 static void NAME(release_children)(struct STRUCT* self);
 
-/* Callback of the struct of a Shared. Called once: such a struct is never exported. */
+/* Callback of a Shared's struct. Called once: such a struct is never exported. */
 static void NAME(release_use)(struct STRUCT* self);
 
 /* Releases a struct and adds the shares and values to drop to the chain. */

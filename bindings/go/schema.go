@@ -56,8 +56,7 @@ func (s *Schema) NumChildren() int { return s.Root().NumChildren() }
 // Child returns a view of a child, which reads as released if the child does not exist or was moved out.
 func (s *Schema) Child(index int) SchemaView { return s.Root().Child(index) }
 
-// Dictionary returns a view of the type of the dictionary's values, which reads as released if there is no
-// dictionary.
+// Dictionary returns a view of the dictionary's value type, which reads as released if there is no dictionary.
 func (s *Schema) Dictionary() SchemaView { return s.Root().Dictionary() }
 
 // TakeChild moves a child out. It is released in the parent's list. The specification demands that the
@@ -123,6 +122,5 @@ func (v SchemaView) Metadata() (pairs Metadata, err error) {
 // Child returns a view of a child, which reads as released if the child does not exist or was moved out.
 func (v SchemaView) Child(index int) SchemaView { return SchemaView{v.child(index)} }
 
-// Dictionary returns a view of the type of the dictionary's values, which reads as released if there is no
-// dictionary.
+// Dictionary returns a view of the dictionary's value type, which reads as released if there is no dictionary.
 func (v SchemaView) Dictionary() SchemaView { return SchemaView{v.dictionary()} }

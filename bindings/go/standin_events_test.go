@@ -322,7 +322,8 @@ func releaseBehindGate(t *testing.T, api *gpu.API) (*gpu.Gated, *releaseCount) {
 	return gated, releases
 }
 
-// A handle of another runtime never reaches the driver, and proves nothing about the work that reads the array.
+// A stream of another runtime is never passed to the driver. ReleaseAfter then leaks the array, because its work may
+// still be running.
 func TestStandinRejectsStreamOfOtherRuntime(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

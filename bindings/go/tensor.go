@@ -169,7 +169,7 @@ func (t *Tensor) Version() (version abi.DLPackVersion) {
 	return version
 }
 
-// Shape returns a copy of the sizes of the dimensions.
+// Shape returns a copy of the dimensions' sizes.
 func (t *Tensor) Shape() []int64 {
 	return readTensor(t, func(raw *abi.DLTensor) []int64 { return extents(raw.Shape, raw.Ndim) })
 }

@@ -34,7 +34,7 @@ struct FletchingGoFinding* fletching_finding_free(struct FletchingGoFinding* fin
   return next;
 }
 
-/* Copies the texts behind the struct. Returns NULL if out of memory. */
+/* Copies the strings to the memory after the struct. Returns NULL if out of memory. */
 static struct FletchingGoFinding* copy_finding(const char* const texts[kFindingTexts]) {
   struct FletchingGoFinding* copy;
   size_t size = sizeof *copy;

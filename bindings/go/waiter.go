@@ -61,7 +61,7 @@ var waiters sync.Map // Waiter by abi.DeviceType
 // RegisterWaiter registers the waiter of a device type for this process. It replaces a previous waiter;
 // running calls finish with the previous one. It may be called from any goroutine.
 //
-// Errors: EINVAL for nil, and for a device type that needs no waiter: those of CUDA, HIP and OpenCL.
+// Errors: EINVAL for nil, and for a device type of CUDA, HIP or OpenCL, which needs no waiter.
 func RegisterWaiter(deviceType abi.DeviceType, waiter Waiter) error {
 	if waiter == nil {
 		return invalid("register_waiter: waiter is nil: expected a waiter")

@@ -80,7 +80,7 @@ func build(t *testing.T, allocator memory.Allocator, dataType arrow.DataType, va
 	return built
 }
 
-// others are arrays of types that FromJSON does not support.
+// others returns arrays of types that FromJSON does not support.
 func others(t *testing.T, allocator memory.Allocator) map[string]arrow.Array {
 	ints := build(t, allocator, arrow.PrimitiveTypes.Int32, `[1, 2, 3]`)
 	texts := build(t, allocator, arrow.BinaryTypes.String, `["a", "b", "c"]`)

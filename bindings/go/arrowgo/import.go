@@ -28,8 +28,8 @@ import (
 // Options.Alignment. An array without values may have NULL offsets. A NULL validity buffer with a null
 // count of -1 means no nulls. The contents of buffers are not checked.
 //
-// Errors: EINVAL for an array that is closed, on another device or not of the type, and for a misaligned
-// buffer; those of Synchronize.
+// Errors: EINVAL for an array that is closed, on another device or not of the type, and for a misaligned buffer; and
+// the errors of Synchronize.
 func ImportArray(ctx context.Context, source *fletching.DeviceArray, dataType arrow.DataType, options Options) (arrow.Array, error) {
 	host, err := onHost(ctx, source)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // ImportReader returns a reader that owns the stream: the last Release closes it. Each batch is
 // imported as by ImportRecordBatch, with the context. Only one goroutine at a time may call Next.
 //
-// Errors: those of the stream and of ImportSchema, after which the stream is closed. Err returns the
-// errors of batches.
+// Errors: the errors of the stream and of ImportSchema, after which the stream is closed. Err returns the errors of
+// batches.
 func ImportReader(ctx context.Context, stream *fletching.DeviceArrayStream, options Options) (array.RecordReader, error) {
 	if stream == nil {
 		return nil, missing("import reader", "stream")

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Upper bound of the size of a struct with a release callback, asserted in calls.go. */
+/* Maximum size of a struct with a release callback, asserted in calls.go. */
 enum { kFletchingGoMovedSize = 256 };
 
 /* Moves the struct to the stack and releases it there. `offset` is the offset of its release

@@ -28,7 +28,7 @@ type (
 	batches = iter.Seq2[*fletching.DeviceArray, error]
 )
 
-// subject returns its input data unchanged, by way of the operations of the package.
+// subject passes its input through the package's operations and returns it unchanged.
 type subject interface {
 	schema(*fletching.Schema) (*fletching.Schema, error)
 	array(*fletching.DeviceArray) (*fletching.DeviceArray, error)
@@ -252,7 +252,7 @@ func (drops) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStr
 
 // --- The functions of the table ---
 
-// answer calls a subject's function and returns its error as an errno value and a text.
+// answer calls a subject's function and returns its error as an errno value and a message.
 func answer(number address, message *C.struct_FletchingMessage, body func(s subject) error) (code C.int) {
 	var err error
 	func() {

@@ -210,7 +210,7 @@ func (g *Gated) IsBlocked(stream uintptr) bool {
 	return !g.IsIdle(stream)
 }
 
-// End expects the same live objects as at the start.
+// End destroys the fixture's objects and reports a leak unless as many objects are alive as at the start.
 func (g *Gated) End() {
 	g.tb.Helper()
 	g.OpenGate()

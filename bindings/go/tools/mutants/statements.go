@@ -115,7 +115,8 @@ func isError(kind types.Type) bool {
 	return types.Identical(kind, types.Universe.Lookup("error").Type())
 }
 
-// emptyOf returns "" for a type without a mutant. A bool is negated instead.
+// emptyOf returns the type's zero value as Go source, or "" if there is no mutant for the type. A bool is negated
+// instead.
 func emptyOf(kind types.Type) string {
 	if _, isParameter := kind.(*types.TypeParam); isParameter {
 		return ""
