@@ -1,4 +1,4 @@
-"""Common spelling of the languages: names, literals, texts, and numbers per target class."""
+"""Spelling shared by the languages: names, literals, strings, and numbers per target class."""
 
 from __future__ import annotations
 

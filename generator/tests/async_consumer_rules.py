@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0912 -- one branch for each event, or for each reason
-"""The obligations of a consumer of an async stream, based on its history and not on the table."""
+"""The obligations of an async stream's consumer, based on its history and not on the table."""
 
 from __future__ import annotations
 

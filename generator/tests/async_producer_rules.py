@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
-"""The obligations of a producer of an async stream, based on its history and not on the table.
+"""The obligations of an async stream's producer, based on its history and not on the table.
 
 `Facts` is the history so far, and `after` adds an event to it. Each rule is one sentence of the
 protocol, as a function of the facts before, the event, and its effects.

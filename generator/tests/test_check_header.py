@@ -1,4 +1,5 @@
-"""Tests `fletching check-header`: the differences of a copy of the structs, as text, per target."""
+"""Tests `fletching check-header`: differences between a header and the spec, as text, per
+target."""
 
 from __future__ import annotations
 

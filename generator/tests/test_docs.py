@@ -98,7 +98,8 @@ def test_links_between_pages_have_targets(pages: dict[str, str]) -> None:
     assert dead == []
 
 
-# Template mistakes: a text that already ends in a full stop, and a verb after "does".
+# Template mistakes: a full stop after text that already ends in one, and an inflected verb after
+# "does".
 WRONG = re.compile(
     r"(?<=[a-z)])\.\.(?=[\s|]|$)|\b(?:does|did|do) not [a-z]*[^\Ws]s (?:it|the|a|an)\b"
 )

@@ -28,7 +28,7 @@ struct PySchema {
 /// event.
 using OwnTensor = std::optional<Foreign<std::shared_ptr<const DLManagedTensorVersioned>>>;
 
-/// The objects that own an array's memory, for Python's collector; NULL without owners. The
+/// The objects that own an array's memory, for Python's collector; NULL if there are none. The
 /// array keeps them alive.
 using Owners = std::shared_ptr<const std::vector<PyObject*>>;
 

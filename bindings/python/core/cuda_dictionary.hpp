@@ -52,7 +52,7 @@ struct CudaViolation {
   std::string rule, key, severity, found, hint;
 };
 
-/// Returns the violations in the order of the specification, those of masks last.
+/// Returns the violations in the order of the specification, violations in masks last.
 std::vector<CudaViolation> check_cuda_dictionary(const CudaDictionary& dictionary);
 
 }  // namespace fletching::python

@@ -37,7 +37,7 @@ void add_method(nb::handle type, PyMethodDef& definition);
 /// Decodes foreign text that may not be UTF-8: invalid bytes become "\\xff", or are handled by
 /// `errors`.
 nb::str to_str(std::string_view text, const char* errors = "backslashreplace");
-/// Encodes a str as UTF-8. A lone surrogate becomes "\\udcff".
+/// Encodes a str as UTF-8. A lone surrogate is escaped, as in "\\udcff".
 std::string to_utf8(nb::handle text);
 /// Returns the name of a type without calling its metaclass.
 std::string name_of_type(nb::handle type);
@@ -129,7 +129,7 @@ auto call_python(const Call& call) {
 Error current_python_error();
 
 /// Keeps the exception that a Python producer raises on this thread while a Python consumer calls
-/// it: the C interface between them passes only an errno value and a text. Requires the GIL.
+/// it: the C interface between them passes only an errno value and a message. Requires the GIL.
 class RaisedHere {
  public:
   RaisedHere() noexcept;

@@ -66,7 +66,7 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
   return out;
 }
 
-/// Defers another share of the data, as in an export: the object keeps its own share.
+/// Defers the release of another reference to the data, as in an export: the object keeps its own.
 void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
   const Stream on = stream_of(stream, (**self.shared)->device_type);
   DeviceArray view = unwrap(self.shared->view());

@@ -78,7 +78,7 @@ class Check:
 
     id: str  # "cuda-array-interface.stream-zero"
     rules: tuple[str, ...]  # ("cai-stream.not-zero",): its rules; see rulebook.py
-    beyond: str | None  # why it exists although no published text demands it
+    beyond: str | None  # why it exists even though no published text demands it
     key: str | None  # "stream"; None: the dictionary itself
     severity: Literal["error", "warning"]
     since: int  # 3: the first version to which it applies

@@ -1,4 +1,4 @@
-"""The findings of a comparison of a header with the spec."""
+"""Findings from comparing a header with the spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a comparison of a header with the spec: as text, and as JSON."""
+"""Reports a comparison of a header with the spec, as text or JSON."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _label(name: str, registry: Registry) -> str:
 
 
 def _edited(root: Path, changes: Sequence[Change], since: str | None) -> dict[str, str]:
-    """Returns the new texts of the changed files."""
+    """Returns the new contents of the changed files."""
     texts: dict[str, str] = {}
     for change in changes:
         file = change.registry.file
@@ -269,7 +269,7 @@ def _value_of(entry: str) -> int:
 
 
 def _check(root: Path, texts: dict[str, str]) -> None:
-    """Raises SpecError if the spec would not be valid with these texts."""
+    """Raises SpecError if the spec would not be valid with these file contents."""
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(root / "spec", Path(scratch) / "spec")
         for file, text in texts.items():

@@ -22,7 +22,7 @@ class Rule:
     """One thing that can be broken."""
 
     id: str  # "device-array.reserved-zero": group and name
-    party: Literal["producer", "consumer", "both", "library", "user"]  # who has to keep it
+    party: Literal["producer", "consumer", "both", "library", "user"]  # who must follow it
     severity: Literal["error", "warning"]  # the text's "must" or "should", unless stricter
     text: str  # "The producer sets every byte of reserved to zero."
     check: Literal[
@@ -30,11 +30,11 @@ class Rule:
     ]  # validator: at run time
     about: str | None = None  # "ArrowDeviceArray.reserved": a name of the spec
     reason: str | None = None  # why it cannot be checked
-    no_case: str | None = None  # of a check "validator" or "test": why no case breaks it
-    stricter: str | None = None  # why it is an error although the text says "should" or "may"
-    lenient: str | None = None  # why it is a warning although the text says "must"
+    no_case: str | None = None  # for "validator" or "test": why no case breaks it
+    stricter: str | None = None  # why it is an error even though the text says "should" or "may"
+    lenient: str | None = None  # why it is a warning even though the text says "must"
     errata: tuple[str, ...] = ()  # ("reserved-not-zeroed",)
-    source: str | None = None  # where it is published, if no section of a text has it
+    source: str | None = None  # where it is published, if in no section of a text
 
     @property
     def group(self) -> str:
@@ -57,7 +57,7 @@ class Family:
 
 @dataclass(frozen=True)
 class TextSection:
-    """A section of a text, and the rules that come from it."""
+    """A section of a published text, and the rules that come from it."""
 
     name: str  # "ArrowDeviceArray.reserved"; "" for the part of a header outside of declarations
     anchor: str  # "c.ArrowDeviceArray.reserved"; "" for a page without anchors

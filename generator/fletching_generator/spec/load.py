@@ -26,7 +26,8 @@ _TENSOR_TYPES = "tensor-types"
 
 
 class SpecFiles:
-    """The validated documents of spec/; those of the declarations are read at once."""
+    """The validated documents in spec/. The declarations are read immediately, the others on
+    demand."""
 
     def __init__(self, root: Path) -> None:
         self._spec = root / "spec"

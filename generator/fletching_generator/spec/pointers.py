@@ -1,4 +1,4 @@
-"""The target of each pointer of the spec: one value, several, or a text; and if it may be NULL.
+"""The target of each pointer in the spec (one value, several, or a string), and its nullability.
 
 The spec lists the targets separately from the type, outermost pointer first: `many? of one` is a
 pointer to an array of pointers to one struct each, of which only the outermost may be NULL.

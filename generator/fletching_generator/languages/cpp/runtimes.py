@@ -115,7 +115,7 @@ def parameter(argument: Argument) -> str:
 
 
 def pointer_member(function: Function, runtime: Runtime) -> str:
-    """Returns the member of Functions for the function."""
+    """Returns the declaration of the function's pointer in struct `Functions`."""
     name = snake(function.name)
     line = f"  {pointer(function.type, runtime, 2, 1000)} {name};"
     if len(line) <= _WIDTH:
@@ -124,7 +124,7 @@ def pointer_member(function: Function, runtime: Runtime) -> str:
 
 
 def pointer(callback: Callback, runtime: Runtime, indent: int, width: int) -> str:
-    """Returns a pointer to such a function, its parameters wrapped like clang-format."""
+    """Returns the type of a pointer to the callback, its parameters wrapped like clang-format."""
     kind = "StdcallFunction" if runtime.convention else "CFunction"
     arguments = [parameter(argument) for argument in callback.arguments]
     head = f"{kind}<{type_name(callback.returns)}("

@@ -67,7 +67,7 @@ def returns_text(field: Field) -> bool:
 
 
 def jna_stub(field: Field, struct: Struct, target: str) -> Call:
-    """Creates the function. JNA passes the arguments as objects."""
+    """Returns the statement that creates the stub. JNA passes the arguments as objects."""
     callback = _callback(field)
     java = java_type(callback.returns, "jna")
     types = [java_type(a.type, "jna") for a in callback.arguments]

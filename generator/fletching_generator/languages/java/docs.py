@@ -25,7 +25,7 @@ _ARGUMENTS = {
     "error_ctx": "the first argument of {@code setError}",
     "set_error": "the function that reports an error: its context, kind and text",
     "py_object": "the Python object",
-    "tensor": "the tensor",
+    "tensor": "the tensor to convert",
     "out_py_object": "the memory for the address of the Python object",
     "device_type": "the type of the device",
     "device_id": "the number of the device",
@@ -182,7 +182,10 @@ def stub_doc() -> str:
         " find the object of a struct by its private_data. An exception of the callback is logged,"
         " and C receives the callback's failure value."
     )
-    tags = [_param("callback", "the callback"), "@return the address of the function"]
+    tags = [
+        _param("callback", "receives the calls, on any thread"),
+        "@return the address of the function",
+    ]
     return javadoc(text, 4, tags)
 
 

@@ -57,7 +57,7 @@ def _flat(node: Node) -> str:
 
 
 def javadoc(paragraphs: str | list[str], indent: int, tags: Sequence[str] = ()) -> str:
-    """Returns a Javadoc comment: plain texts as HTML, then block tags such as `@return`."""
+    """Returns a Javadoc comment: plain text as HTML, then block tags such as `@return`."""
     texts = [paragraphs] if isinstance(paragraphs, str) else paragraphs
     single = f"/** {_escaped(texts[0])} */"
     if len(texts) == 1 and not tags and indent + len(single) <= _WIDTH:

@@ -20,7 +20,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def of_runtime(spec: Spec) -> dict[str, list[str]]:
-    """Returns the constants of the device types of each runtime."""
+    """Returns each runtime's device type constants."""
     return {
         name: [f"ArrowDeviceType::{device.name.upper()}" for device in devices]
         for name, devices in devices_of(spec).items()

@@ -1,4 +1,4 @@
-"""Rust's spelling of names, types and texts."""
+"""Rust's spelling of names, types and strings."""
 
 from __future__ import annotations
 

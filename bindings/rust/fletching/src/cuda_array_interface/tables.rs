@@ -151,7 +151,7 @@ pub(super) const MAX_ITEM_BYTES: u64 = 2147483647;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Severity {
-    /// A violation of a rule of the text.
+    /// A violation of a published rule.
     Error,
     /// A detail that a reader may not support.
     Warning,

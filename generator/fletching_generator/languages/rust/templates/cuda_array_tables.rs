@@ -65,7 +65,7 @@ pub(super) const MAX_ITEM_BYTES: u64 = /*{ cai.limits.item_bytes }*/;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Severity {
-    /// A violation of a rule of the text.
+    /// A violation of a published rule.
     Error,
     /// A detail that a reader may not support.
     Warning,

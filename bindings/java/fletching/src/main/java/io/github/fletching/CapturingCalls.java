@@ -74,9 +74,9 @@ final class CapturingCalls {
   final int relaxedMode;
   final int disableTiming;
   final int blockingSync;
-  final IntFunction<EventState> stateOf; // of a result of eventQuery
+  final IntFunction<EventState> stateOf; // the state for a result of eventQuery
   final IntPredicate isLost; // whether a result means that no work of the context can be running
-  final IntFunction<String> nameOf; // of a result; empty for an unknown result
+  final IntFunction<String> nameOf; // the name of a result; empty if unknown
 
   private CapturingCalls(
       Symbol eventCreate,

@@ -175,7 +175,7 @@ final class Abi {
     static final MethodHandle CALL = downcall(DESCRIPTOR);
   }
 
-  /** Rethrows. The handle of a C function declares Throwable, although C cannot throw. */
+  /** Rethrows. A C function's handle declares Throwable, but C cannot throw. */
   @SuppressWarnings("unchecked")
   static <T extends Throwable> RuntimeException unexpected(Throwable thrown) throws T {
     throw (T) thrown;

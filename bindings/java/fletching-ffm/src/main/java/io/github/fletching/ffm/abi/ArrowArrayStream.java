@@ -310,7 +310,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(GetSchema callback) {
@@ -364,7 +364,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(GetNext callback) {
@@ -416,7 +416,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(GetLastError callback) {
@@ -477,7 +477,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(Release callback) {

@@ -315,7 +315,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(OnSchema callback) {
@@ -376,7 +376,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(OnNextTask callback) {
@@ -439,7 +439,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(OnError callback) {
@@ -496,7 +496,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(Release callback) {

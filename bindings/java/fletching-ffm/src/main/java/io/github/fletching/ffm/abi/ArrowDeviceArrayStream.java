@@ -337,7 +337,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(GetSchema callback) {
@@ -391,7 +391,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(GetNext callback) {
@@ -443,7 +443,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(GetLastError callback) {
@@ -504,7 +504,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(Release callback) {

@@ -217,7 +217,7 @@ public final class DLManagedTensorVersioned {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(Deleter callback) {

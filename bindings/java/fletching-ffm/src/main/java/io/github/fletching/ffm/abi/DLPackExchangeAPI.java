@@ -220,7 +220,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(ManagedTensorAllocator callback) {
@@ -295,7 +295,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(ManagedTensorFromPyObjectNoSync callback) {
@@ -343,7 +343,7 @@ public final class DLPackExchangeAPI {
     /**
      * Receives the calls from C. Pointers have no size; use {@code at} of their struct.
      *
-     * @param tensor the tensor
+     * @param tensor the tensor to convert
      * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
      */
@@ -354,7 +354,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(ManagedTensorToPyObjectNoSync callback) {
@@ -370,7 +370,7 @@ public final class DLPackExchangeAPI {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param tensor the tensor
+     * @param tensor the tensor to convert
      * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
      * @throws IllegalStateException if the function is NULL
@@ -413,7 +413,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(DltensorFromPyObjectNoSync callback) {
@@ -471,7 +471,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static MemorySegment stub(CurrentWorkStream callback) {

@@ -290,7 +290,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(GetSchema callback) {
@@ -341,7 +341,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(GetNext callback) {
@@ -390,7 +390,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(GetLastError callback) {
@@ -447,7 +447,7 @@ public final class ArrowArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(Release callback) {

@@ -298,7 +298,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(OnSchema callback) {
@@ -353,7 +353,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(OnNextTask callback) {
@@ -414,7 +414,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(OnError callback) {
@@ -470,7 +470,7 @@ public final class ArrowAsyncDeviceStreamHandler {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(Release callback) {

@@ -317,7 +317,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(GetSchema callback) {
@@ -368,7 +368,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(GetNext callback) {
@@ -417,7 +417,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(GetLastError callback) {
@@ -475,7 +475,7 @@ public final class ArrowDeviceArrayStream {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(Release callback) {

@@ -192,7 +192,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(ManagedTensorAllocator callback) {
@@ -264,7 +264,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(ManagedTensorFromPyObjectNoSync callback) {
@@ -310,7 +310,7 @@ public final class DLPackExchangeAPI {
     /**
      * Receives the calls from C.
      *
-     * @param tensor the tensor
+     * @param tensor the tensor to convert
      * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
      */
@@ -321,7 +321,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(ManagedTensorToPyObjectNoSync callback) {
@@ -338,7 +338,7 @@ public final class DLPackExchangeAPI {
      * Calls the C function at {@code function}.
      *
      * @param function the address of the function
-     * @param tensor the tensor
+     * @param tensor the tensor to convert
      * @param outPyObject the memory for the address of the Python object
      * @return 0, or -1 with a Python exception set
      * @throws IllegalStateException if the function is NULL
@@ -378,7 +378,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(DltensorFromPyObjectNoSync callback) {
@@ -435,7 +435,7 @@ public final class DLPackExchangeAPI {
      * the object of a struct by its private_data. An exception of the callback is logged, and C
      * receives the callback's failure value.
      *
-     * @param callback the callback
+     * @param callback receives the calls, on any thread
      * @return the address of the function
      */
     static Pointer stub(CurrentWorkStream callback) {
