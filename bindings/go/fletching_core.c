@@ -5214,7 +5214,7 @@ struct tensor_type {
   uint8_t bits;           // per value
   uint8_t lanes;          // values per element of the storage
   bool is_padded;         // each sub-byte value uses one byte
-  const char* format;     // of the storage
+  const char* format;     // storage format
   int32_t part_bytes;     // size of one value of the format
   int32_t parts;          // 2: the storage is a fixed-size list of two
   const char* extension;  // NULL for an Arrow type
@@ -5257,7 +5257,7 @@ static const struct tensor_type tensor_types[] = {
 // Types that are exported as their storage, and the lost information.
 struct stored_type {
   const char* format;  // a colon at the end is followed by parameters
-  uint8_t bits;        // of the integer
+  uint8_t bits;        // width of the integer
   const char* lost;
 };
 
