@@ -94,7 +94,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   private int extract(int number, DeviceArray batch, int code, long self, long out) {
     AsyncForeign.forgetTask(self);
     called((out == 0 ? "drop " : "extract ") + number);
-    if (out != 0 && code != 0) { // set although the call fails: the consumer must not read it
+    if (out != 0 && code != 0) { // set even though the call fails: the consumer must not read it
       C.putAddress(out + Kind.DEVICE_ARRAY.release, 1);
     } else if (out != 0 && !batch.isReleased()) {
       batch.moveTo(out);

@@ -67,7 +67,7 @@ public final class ArrayBuilder {
    * even without values, give a variable-size type an offsets buffer with one zero, because some
    * readers reject 0.
    *
-   * @param addresses the addresses
+   * @param addresses the addresses, in the order of the type's buffers
    * @return this builder
    */
   public ArrayBuilder buffers(long... addresses) {
@@ -120,7 +120,7 @@ public final class ArrayBuilder {
   /**
    * Adds a child.
    *
-   * @param child the child
+   * @param child the builder of the child
    * @return this builder
    */
   public ArrayBuilder child(ArrayBuilder child) {

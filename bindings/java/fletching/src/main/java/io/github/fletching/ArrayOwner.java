@@ -110,7 +110,7 @@ public abstract class ArrayOwner extends Owner {
    * <p>See "Structure definitions" in the Arrow C data interface and "Buffer listing for each
    * layout" in the Arrow columnar format.
    *
-   * @param schema the schema
+   * @param schema the schema to check against
    * @throws FletchingException EINVAL with the path of the field and the broken rule
    */
   public final void check(Schema schema) {

@@ -40,8 +40,8 @@ public final class ArrayStream extends BatchStream<Array> {
   /**
    * Creates a stream of the given batches; see {@link DeviceArrayStream#of}.
    *
-   * @param schema the schema
-   * @param batches the batches
+   * @param schema the type of the batches
+   * @param batches the batches to export
    * @return the stream
    */
   public static ArrayStream of(Schema schema, Iterator<Array> batches) {

@@ -23,7 +23,7 @@ public final class AsyncBatch {
   /**
    * Creates a batch from an array, which is moved when the batch is sent.
    *
-   * @param array the array
+   * @param array the data of the batch
    * @return the batch
    */
   public static AsyncBatch of(DeviceArray array) {

@@ -22,11 +22,10 @@ import java.util.function.Function;
  * run on the thread that detected the failure.
  *
  * <p>The consumer's requests are forwarded to the publisher's subscription. A cancel cancels the
- * subscription. So does a request that is not positive, which is an error of the stream. on_error
- * receives the error of the publisher or iterator, with the errno values of {@link
- * DeviceArrayStream#of}. It receives EINVAL for a malformed schema, and for a batch that is closed,
- * on another device type, or different from the schema as described there. An error or a cancel
- * overtakes unsent batches.
+ * subscription. A non-positive request also cancels it, and fails the stream. on_error receives the
+ * error from the publisher or iterator, with the errno values of {@link DeviceArrayStream#of}. It
+ * receives EINVAL for a malformed schema, and for a batch that is closed, on another device type,
+ * or different from the schema as described there. An error or a cancel overtakes unsent batches.
  *
  * <p>The returned stage completes when the handler is released, after the last task is extracted.
  * It completes normally after the end of the stream and after a cancel by the consumer; otherwise
@@ -42,9 +41,9 @@ public final class AsyncDeviceStreams {
    * Sends the batches of a publisher; the jobs run on the {@linkplain
    * CompletableFuture#defaultExecutor() default executor}.
    *
-   * @param schema the schema
+   * @param schema the type of the batches
    * @param deviceType the type of the device
-   * @param batches the batches
+   * @param batches the batches to send
    * @param handler the address of the handler
    * @return a stage that completes when the stream is over
    * @throws FletchingException EINVAL if the handler is 0 or lacks a callback, and for a device
@@ -62,10 +61,10 @@ public final class AsyncDeviceStreams {
    * end of the stream needs no request. The iterator may block and is not interrupted. If it is
    * AutoCloseable, it is closed with the stream. Throws as the other overloads do.
    *
-   * @param batches the batches
+   * @param batches the batches to send
    * @param executor the executor of the jobs
    * @param handler the address of the handler
-   * @param schema the schema
+   * @param schema the type of the batches
    * @param deviceType the type of the device
    * @return a stage that completes when the stream is over
    */
@@ -88,11 +87,11 @@ public final class AsyncDeviceStreams {
    * Sends the metadata of the stream, and batches that may have metadata or be made at extraction.
    * Throws as the other overloads do.
    *
-   * @param metadata the metadata
-   * @param batches the batches
+   * @param metadata the metadata of the stream
+   * @param batches the batches to send
    * @param executor the executor of the jobs
    * @param handler the address of the handler
-   * @param schema the schema
+   * @param schema the type of the batches
    * @param deviceType the type of the device
    * @return a stage that completes when the stream is over
    */

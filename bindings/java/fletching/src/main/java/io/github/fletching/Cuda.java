@@ -183,8 +183,8 @@ final class Cuda extends CapturingVendor {
     }
 
     /**
-     * Enters the current context if it belongs to the device, else the primary context. Every
-     * context matches device -1.
+     * Enters the current context if it belongs to the device, and otherwise the primary context.
+     * Every context matches device -1.
      */
     private void enterDevice(long deviceId) {
       long own = getCurrent();
@@ -198,7 +198,8 @@ final class Cuda extends CapturingVendor {
       enterPrimary(deviceId);
     }
 
-    /** Uses the current context; without one, the device's primary context if it is active. */
+    /** Uses the current context, or if there is none, the device's primary context if it is
+     * active. */
     @Override
     void enterAny(long deviceId) {
       current = getCurrent();

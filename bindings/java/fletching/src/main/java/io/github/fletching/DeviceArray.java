@@ -129,17 +129,17 @@ public final class DeviceArray extends ArrayOwner {
    *
    * <p>CUDA, HIP and OpenCL events are waited on through the vendor's library, which the first
    * operation loads. Vulkan needs a {@link VulkanContext}, every other device type a {@link
-   * Waiter}. An event that cannot be waited on is an error and never skipped.
+   * Waiter}. Throws if the event cannot be waited on; the wait is never skipped.
    *
    * <p>CUDA contexts: an operation on a stream runs in the stream's context. A default stream
-   * belongs to the current context if that is a context of the array's device, else to the device's
-   * primary context if it is already active. Every other operation runs in the current context;
-   * without one, in the device's primary context. Operations never create a context, and they
-   * restore the thread's context, or with HIP the thread's device. A virtual thread has the context
-   * of its carrier: call this on a platform thread if the context matters. While another thread
-   * captures a graph, operations neither fail nor disturb the capture. However, HIP before ROCm 7.2
-   * may fail to report the state of an event while any thread captures in global mode, and may
-   * invalidate that capture.
+   * belongs to the current context if that is a context of the array's device, and otherwise to the
+   * device's primary context if it is already active. Every other operation runs in the current
+   * context, or if there is none, in the device's primary context. Operations never create a
+   * context, and they restore the thread's context, or with HIP the thread's device. A virtual
+   * thread has the context of its carrier: call this on a platform thread if the context matters.
+   * While another thread captures a graph, operations neither fail nor disturb the capture.
+   * However, HIP before ROCm 7.2 may fail to report the state of an event while any thread captures
+   * in global mode, and may invalidate that capture.
    *
    * <p>Runtimes cannot be interrupted: an interrupt does not end the wait, and the thread stays
    * interrupted. A waiter may behave differently. Keep the array open until this method returns.
@@ -164,7 +164,7 @@ public final class DeviceArray extends ArrayOwner {
    * refused with EBUSY, and the capture continues; see {@link DeviceStream#onCapture(OnCapture)}.
    * Errors and threads: as {@link #synchronize()}.
    *
-   * @param stream the stream
+   * @param stream the stream that must wait
    */
   public void waitOn(DeviceStream stream) {
     Events.waitOn(this, stream);
@@ -184,7 +184,7 @@ public final class DeviceArray extends ArrayOwner {
    * no host wait for a VkEvent. The event must not be a device-only event. Throws ENOENT without
    * libfletching.
    *
-   * @param context the context
+   * @param context the event's VkDevice
    */
   public void synchronize(VulkanContext context) {
     context.synchronize(this);
@@ -198,7 +198,7 @@ public final class DeviceArray extends ArrayOwner {
    * <p>The command buffer is a VkCommandBuffer in the recording state, outside of a render pass,
    * and used by this thread only. The array must live until the command buffer has completed.
    *
-   * @param context the context
+   * @param context the event's VkDevice and the queues
    * @param commandBuffer the command buffer
    */
   public void waitOn(VulkanContext context, long commandBuffer) {
@@ -208,7 +208,7 @@ public final class DeviceArray extends ArrayOwner {
   /**
    * {@link #isReady()} for Vulkan. The event must not be a device-only event.
    *
-   * @param context the context
+   * @param context the event's VkDevice
    * @return whether the event has completed
    */
   public boolean isReady(VulkanContext context) {
@@ -226,7 +226,7 @@ public final class DeviceArray extends ArrayOwner {
    * the event if the driver reports this, which is reliable for a primary context with CUDA 12.0 or
    * later.
    *
-   * @param stream the stream
+   * @param stream the stream with the work that fills the buffers
    * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
    *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured; EINVAL if the array has
    *     an event, and if it or an array below it is malformed. The array is then unchanged. Only
@@ -262,7 +262,7 @@ public final class DeviceArray extends ArrayOwner {
    * array is released, because no work can read it. Arrays that are pending at JVM shutdown are not
    * released.
    *
-   * @param stream the stream
+   * @param stream the stream with the work that reads the buffers
    * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
    *     of CUDA, HIP and OpenCL; EINVAL for a stream of another runtime; EBUSY for a stream that is
    *     being captured, because the buffers are read whenever the graph is launched. The array is
@@ -313,7 +313,7 @@ public final class DeviceArray extends ArrayOwner {
    * <p>See "DLManagedTensorVersioned" in DLPack and "__dlpack__" in the Python array API.
    *
    * @param schema the type of the array
-   * @param options the options
+   * @param options how to handle the event, nulls and types that DLPack lacks
    * @return the tensor
    * @throws FletchingException EINVAL for malformed structs, a released child and an unhandled
    *     event; ENOTSUP for a type or nulls that a tensor cannot represent; ERANGE for a device id
@@ -339,7 +339,7 @@ public final class DeviceArray extends ArrayOwner {
    * throws EINVAL unless the options declare the memory writable.
    *
    * @param schema the type of the array
-   * @param options the options
+   * @param options as for {@link #toDlpack}
    * @return the tensor
    */
   public Tensor toLegacyDlpack(Schema schema, DlpackExportOptions options) {

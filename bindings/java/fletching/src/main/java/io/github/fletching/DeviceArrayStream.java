@@ -51,21 +51,21 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   }
 
   /**
-   * Creates a stream of the batches of an iterator. The schema and each batch are moved. The
-   * iterator runs on the thread that requests a batch. If it is AutoCloseable, such as another
-   * stream, it is closed with the stream.
+   * Creates a stream from an iterator's batches. The schema and each batch are moved. The iterator
+   * runs on the thread that requests a batch. If it is AutoCloseable, such as another stream, it is
+   * closed with the stream.
    *
    * <p>If the iterator throws, get_next returns the errno value of a {@link FletchingException},
    * ENOMEM for an OutOfMemoryError, EINVAL for an IllegalArgumentException, ENOSYS for an
-   * UnsupportedOperationException, else EIO; get_last_error returns the message. Later calls of
-   * get_next return the same error. get_next also fails for a batch in memory that devices of the
-   * type cannot access, a batch that is null or closed, and a batch whose numbers of buffers and
-   * children or whose dictionaries differ from the schema at any level. The message contains the
-   * batch number, from 0, and the field. Buffer contents are not compared.
+   * UnsupportedOperationException, and otherwise EIO; get_last_error returns the message. Later
+   * calls of get_next return the same error. get_next also fails for a batch in memory that devices
+   * of the type cannot access, a batch that is null or closed, and a batch whose numbers of buffers
+   * and children or whose dictionaries differ from the schema at any level. The message contains
+   * the batch number, from 0, and the field. Buffer contents are not compared.
    *
-   * @param schema the schema
+   * @param schema the type of the batches
    * @param deviceType the device type of the stream
-   * @param batches the batches
+   * @param batches the batches to export
    * @return the stream
    * @throws FletchingException EINVAL if the device type is 0, and for a schema that is malformed
    *     as for {@link Shared#column}; the schema is then not moved

@@ -23,7 +23,7 @@ public final class DlpackExchange {
   private static final long FAILURE = -1;
 
   private static DlpackExchange own; // null until first used
-  // Error texts, allocated with the table because memory may run out later.
+  // Error messages, allocated with the table because memory may run out later.
   private static long memoryError;
   private static long bufferError;
 

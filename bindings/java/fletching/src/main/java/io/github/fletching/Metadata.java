@@ -32,8 +32,8 @@ public final class Metadata {
   /**
    * Copies the metadata and appends a pair, encoded as UTF-8.
    *
-   * @param key the key
-   * @param value the value
+   * @param key the key to append
+   * @param value the value to append
    * @return the new metadata
    * @throws FletchingException EINVAL for a lone surrogate
    */
@@ -52,8 +52,8 @@ public final class Metadata {
   /**
    * Copies the metadata and appends a copy of a pair of arbitrary bytes.
    *
-   * @param key the key
-   * @param value the value
+   * @param key the key to append
+   * @param value the value to append
    * @return the new metadata
    */
   public Metadata with(byte[] key, byte[] value) {
@@ -93,9 +93,9 @@ public final class Metadata {
   }
 
   /**
-   * A copy of the value of the first pair with a key.
+   * A copy of the first value with this key.
    *
-   * @param key the key
+   * @param key the key to find
    * @return the value; empty if no pair has the key
    */
   public Optional<byte[]> get(String key) {
@@ -107,9 +107,9 @@ public final class Metadata {
   }
 
   /**
-   * The value of the first pair with a key, as text.
+   * The first value with this key, as text.
    *
-   * @param key the key
+   * @param key the key to find
    * @return the value; empty if no pair has the key
    * @throws FletchingException EINVAL if the value is not UTF-8
    */

@@ -80,7 +80,7 @@ public final class SchemaBuilder {
   /**
    * Adds the type of a child.
    *
-   * @param child the child
+   * @param child the builder of the child's type
    * @return this builder
    */
   public SchemaBuilder child(SchemaBuilder child) {

@@ -14,8 +14,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Reusable C memory for one struct, so that memory and a cleaner are not created for each struct.
- * Only an owner references a slot in use. If an owner is collected without being closed, so is its
- * slot, and the cleaner releases the struct.
+ * Only an owner references a slot in use. If an owner is collected without being closed, its slot
+ * is collected too, and the cleaner releases the struct.
  */
 final class Slot {
   private static final int SLAB = 64; // slots per slab

@@ -123,7 +123,7 @@ public final class Tensor extends Owner {
    *
    * <p>See "DLTensor" in DLPack and the Arrow canonical extension types.
    *
-   * @param options the options
+   * @param options which types, dimensions and copies are allowed, and the consumer's stream
    * @return the schema and the array
    * @throws FletchingException EINVAL for a malformed tensor; ENOTSUP for a type, an order of
    *     elements or a version that Arrow or this library does not support; ENOMEM; with a stream

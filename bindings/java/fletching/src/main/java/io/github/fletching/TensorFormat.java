@@ -13,7 +13,7 @@ final class TensorFormat {
   final String text;
   boolean isList;
   boolean isBinary; // `size` bytes per value, as an additional dimension
-  long size = 1; // of a list or a binary value
+  long size = 1; // elements of a list or bytes of a binary value
   DataType type;
   String lost; // the information that the storage lacks, or null
 

@@ -19,8 +19,8 @@ import java.util.function.Consumer;
  * of the C interfaces.
  *
  * <p>The layer is part of libfletching. The first call loads it from the path in the environment
- * variable {@code FLETCHING_LIBRARY}, if set, else by its name. It stays loaded. After a failure
- * the next call tries again.
+ * variable {@code FLETCHING_LIBRARY}, or by its name if the variable is not set. It stays loaded.
+ * After a failure the next call tries again.
  *
  * <p>All methods throw {@link FletchingException}s: ENOENT if the library is not found, ENOSYS if
  * it lacks a function, EINVAL if it was built with another struct layout, ENOTSUP without 64-bit
@@ -104,8 +104,8 @@ public final class Validation {
    * Checks an array against its schema. As with other reads, a concurrent close of either one
    * waits.
    *
-   * @param schema the schema
-   * @param array the array
+   * @param schema the type of the array
+   * @param array the array to check
    * @param level the extent of the checks
    * @return at most 64 findings, and one more for a failed wait; none for a correct array
    * @throws IllegalStateException if the schema or the array is closed
@@ -141,7 +141,7 @@ public final class Validation {
    * Wraps a stream in the layer, which then validates and forwards every call. No other thread may
    * use the stream during this method. An error leaves the stream unchanged.
    *
-   * @param stream the stream
+   * @param stream the stream to wrap
    * @param level the extent of the checks
    * @param report receives each finding, on the thread of the call that broke the rule; two threads
    *     may call it at once. It must not call into the stream. Its exceptions are logged. It is

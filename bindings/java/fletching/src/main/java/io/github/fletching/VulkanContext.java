@@ -93,7 +93,7 @@ public final class VulkanContext {
     return event != null;
   }
 
-  /** Fills struct FletchingVulkanWaitContext, followed by the result and a text. */
+  /** Fills struct FletchingVulkanWaitContext, followed by the result and the error message. */
   private boolean call(Symbol function, DeviceArray array, long commandBuffer) {
     LIBRARY.load();
     long context = Native.allocate(6L * POINTER + TEXT, function.name);

@@ -15,7 +15,7 @@ public interface Waiter {
   /**
    * Blocks the calling thread until the event has completed.
    *
-   * @param event the event
+   * @param event the event to wait for
    */
   default void synchronize(SyncEvent event) {
     throw Waiters.notOfWaiter("synchronize", event);
@@ -24,8 +24,8 @@ public interface Waiter {
   /**
    * Makes later work on the stream wait for the event, and returns without waiting.
    *
-   * @param event the event
-   * @param stream the stream
+   * @param event the event to wait for
+   * @param stream the stream that must wait
    */
   default void waitOn(SyncEvent event, DeviceStream stream) {
     throw Waiters.notOfWaiter("wait_on", event);
@@ -34,7 +34,7 @@ public interface Waiter {
   /**
    * Whether the event has completed. Does not block.
    *
-   * @param event the event
+   * @param event the event to query
    * @return whether the event has completed
    */
   default boolean isReady(SyncEvent event) {

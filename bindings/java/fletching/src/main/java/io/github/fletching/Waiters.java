@@ -19,7 +19,7 @@ public final class Waiters {
    * with the old one. Thread-safe.
    *
    * @param deviceType the device type
-   * @param waiter the waiter
+   * @param waiter the waiter for this device type
    * @throws FletchingException EINVAL for the device types of CUDA, HIP and OpenCL, which need no
    *     waiter
    */

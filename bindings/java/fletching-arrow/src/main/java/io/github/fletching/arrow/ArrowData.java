@@ -58,8 +58,8 @@ public final class ArrowData {
    * Exports a field as the schema of a column.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param field the field
-   * @param dictionaries the dictionary provider, which may be null
+   * @param field the field to export
+   * @param dictionaries the dictionary provider; may be null
    * @return the schema
    */
   public static Schema exportField(
@@ -73,11 +73,11 @@ public final class ArrowData {
   }
 
   /**
-   * Exports the schema of record batches as a struct.
+   * Exports the schema of record batches as a struct type.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param schema the schema
-   * @param dictionaries the dictionary provider, which may be null
+   * @param schema the schema of the record batches
+   * @param dictionaries the dictionary provider; may be null
    * @return the schema
    */
   public static Schema exportSchema(
@@ -116,8 +116,8 @@ public final class ArrowData {
    * Exports a vector.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param vector the vector
-   * @param dictionaries the dictionary provider, which may be null
+   * @param vector the vector to export
+   * @param dictionaries the dictionary provider; may be null
    * @return the array
    */
   public static Array exportVector(
@@ -137,12 +137,12 @@ public final class ArrowData {
   }
 
   /**
-   * Exports a record batch as a struct.
+   * Exports a record batch as a struct array.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param root the root
-   * @param dictionaries the dictionary provider, which may be null
-   * @return the array
+   * @param root the record batch
+   * @param dictionaries the dictionary provider; may be null
+   * @return the struct array
    */
   public static Array exportVectorSchemaRoot(
       BufferAllocator allocator, VectorSchemaRoot root, DictionaryProvider dictionaries) {
@@ -182,7 +182,7 @@ public final class ArrowData {
    * once; if that fails, the caller keeps the reader.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param reader the reader
+   * @param reader the reader to export
    * @return the stream
    */
   public static ArrayStream exportArrayStream(BufferAllocator allocator, ArrowReader reader) {
@@ -195,8 +195,8 @@ public final class ArrowData {
    * Imports a schema of any type. Its dictionaries become empty vectors in the provider.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param schema the schema
-   * @param dictionaries the dictionary provider, which may be null
+   * @param schema the schema to import; always closed
+   * @param dictionaries the dictionary provider; may be null
    * @return the field
    */
   public static Field importField(
@@ -213,8 +213,8 @@ public final class ArrowData {
    * Imports the schema of record batches, which must be a struct.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param schema the schema
-   * @param dictionaries the dictionary provider, which may be null
+   * @param schema the schema to import; always closed
+   * @param dictionaries the dictionary provider; may be null
    * @return the schema
    */
   public static org.apache.arrow.vector.types.pojo.Schema importSchema(
@@ -238,9 +238,9 @@ public final class ArrowData {
    * Imports an array or a device array.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param array the array
-   * @param schema the schema
-   * @param dictionaries the dictionary provider, which may be null
+   * @param array the array to import; always closed
+   * @param schema the type of the array; always closed
+   * @param dictionaries the dictionary provider; may be null
    * @return the vector
    */
   public static FieldVector importVector(
@@ -270,9 +270,9 @@ public final class ArrowData {
    * Imports a record batch: a struct without null rows.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param batch the batch
-   * @param schema the schema
-   * @param dictionaries the dictionary provider, which may be null
+   * @param batch the record batch; always closed
+   * @param schema the type of the batch; always closed
+   * @param dictionaries the dictionary provider; may be null
    * @return the root
    */
   public static VectorSchemaRoot importVectorSchemaRoot(
@@ -296,9 +296,9 @@ public final class ArrowData {
    * Imports a record batch into a root with the same schema, replacing the root's contents.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param batch the batch
-   * @param root the root
-   * @param dictionaries the dictionary provider, which may be null
+   * @param batch the record batch; always closed
+   * @param root the root to fill
+   * @param dictionaries the dictionary provider; may be null
    */
   public static void importIntoVectorSchemaRoot(
       BufferAllocator allocator,
@@ -348,7 +348,7 @@ public final class ArrowData {
    * with a FletchingException as the cause, and makes no call to the stream until it is first used.
    *
    * @param allocator the allocator for arrow-java's structs and vectors
-   * @param stream the stream
+   * @param stream the stream to import
    * @return the reader
    */
   public static ArrowReader importArrayStream(

@@ -241,7 +241,7 @@ final class FfmEngine implements Engine {
     stubs.close();
   }
 
-  /** Rethrows. The handle of a C function declares Throwable, although C cannot throw. */
+  /** Rethrows. A C function's handle declares Throwable, but C cannot throw. */
   @SuppressWarnings("unchecked")
   private static <T extends Throwable> RuntimeException unexpected(Throwable thrown) throws T {
     throw (T) thrown;

@@ -9,7 +9,7 @@ public final class Checks {
   /**
    * Returns {@code value} if it fits an unsigned field of {@code bits} bits.
    *
-   * @param value the value
+   * @param value the value to check
    * @param bits the width of the field, less than 64
    * @param field the name of the field, for the error
    * @return the value

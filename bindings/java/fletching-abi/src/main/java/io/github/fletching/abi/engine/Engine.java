@@ -33,7 +33,7 @@ public interface Engine {
   /**
    * Reads a byte.
    *
-   * @param address the address
+   * @param address where to read
    * @return the byte
    */
   byte getByte(long address);
@@ -41,7 +41,7 @@ public interface Engine {
   /**
    * Reads an int32_t.
    *
-   * @param address the address
+   * @param address where to read
    * @return the number
    */
   int getInt(long address);
@@ -49,7 +49,7 @@ public interface Engine {
   /**
    * Reads an int64_t.
    *
-   * @param address the address
+   * @param address where to read
    * @return the number
    */
   long getLong(long address);
@@ -57,7 +57,7 @@ public interface Engine {
   /**
    * Reads a pointer.
    *
-   * @param address the address
+   * @param address where to read
    * @return the pointer; 0 for NULL
    */
   long getAddress(long address);
@@ -73,7 +73,7 @@ public interface Engine {
   /**
    * Writes an int32_t.
    *
-   * @param address the address
+   * @param address where to write
    * @param value the number
    */
   void putInt(long address, int value);
@@ -81,7 +81,7 @@ public interface Engine {
   /**
    * Writes an int64_t.
    *
-   * @param address the address
+   * @param address where to write
    * @param value the number
    */
   void putLong(long address, long value);
@@ -89,7 +89,7 @@ public interface Engine {
   /**
    * Writes a pointer.
    *
-   * @param address the address
+   * @param address where to write
    * @param value the pointer; 0 for NULL
    */
   void putAddress(long address, long value);
@@ -150,14 +150,14 @@ public interface Engine {
    * Calls a function {@code void (*)(void*)}, such as a release callback.
    *
    * @param function the address of the function, not 0
-   * @param argument the argument
+   * @param argument the argument passed to the function
    */
   void run(long function, long argument);
 
   /**
    * Calls a function.
    *
-   * @param signature the signature
+   * @param signature the types of the result and the arguments
    * @param function the address of the function, not 0
    * @param arguments the arguments, as many as the signature has
    * @return the result; 0 for void
@@ -169,7 +169,7 @@ public interface Engine {
    * the callback throws, the exception is logged under the name, and C receives {@code failure}.
    *
    * @param name the name of the callback, for the log
-   * @param signature the signature
+   * @param signature the types of the result and the arguments
    * @param failure the result if the callback throws
    * @param callback the callback, which C may call on any thread
    * @return the address of the function

@@ -13,7 +13,7 @@ public final class Guarded implements Engine.Callback {
    *
    * @param name the name of the callback, for the log
    * @param failure the result if the callback throws
-   * @param callback the callback
+   * @param callback the callback to guard
    */
   public Guarded(String name, long failure, Engine.Callback callback) {
     this.name = name;

@@ -19,7 +19,7 @@ public final class Handles {
   /**
    * Keeps an object reachable until its handle is removed.
    *
-   * @param object the object
+   * @param object the object that the handle stands for
    * @return the handle, which is not 0
    */
   public static long add(Object object) {

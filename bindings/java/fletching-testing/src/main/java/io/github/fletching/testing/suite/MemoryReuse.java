@@ -49,7 +49,7 @@ public final class MemoryReuse {
         atTheLimit());
   }
 
-  /** Returns the uses whose memory grows with each repetition although they release everything. */
+  /** Returns the uses that grow memory with each repetition even though they release everything. */
   private static List<String> notUsedAgain() {
     Map<String, Runnable> uses = new LinkedHashMap<>();
     uses.put("close", () -> leaf().close());

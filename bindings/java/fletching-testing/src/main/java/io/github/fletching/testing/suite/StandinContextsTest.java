@@ -85,9 +85,9 @@ class StandinContextsTest {
   }
 
   /**
-   * The last release of a primary context destroys the event. So does a reset, even while other
-   * references exist. After that, the handles of the event and of the context must not be used,
-   * because they may be reused.
+   * The last release of a primary context destroys the event. A reset also destroys it, even while
+   * other references exist. After that, the handles of the event and of the context must not be
+   * used, because they may be reused.
    */
   static void exportFromADestroyedContext(Gpu gpu, boolean isRecreated) {
     long stale = gpu.staleHandles();

@@ -257,7 +257,7 @@ class StandinFailuresTest {
         });
   }
 
-  /** The vendor's functions for error names and texts may fail as well. */
+  /** The vendor's functions for error names and descriptions may fail as well. */
   @Test
   void unnamedErrorShowsNumber() {
     Gpu gpu = Gpu.cuda("standin");

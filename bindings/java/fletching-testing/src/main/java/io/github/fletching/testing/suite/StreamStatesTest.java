@@ -29,7 +29,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Streams that have failed, ended or are closed within a call, and the texts of their errors. */
+/** Streams that have failed, ended or are closed within a call, and their error messages. */
 @ExtendWith(LeakCheck.class)
 class StreamStatesTest {
   private static final int EIO = 5;
@@ -149,7 +149,7 @@ class StreamStatesTest {
     script.assertEnded();
   }
 
-  // --- Error texts, which may contain any bytes
+  // --- Error messages, which may contain any bytes
 
   private static String textOf(int code, byte[] bytes) {
     Script script = new Script(Flavor.PLAIN, 0);

@@ -36,7 +36,7 @@ class TreesTest {
 
   private final ForeignStructs foreign = new ForeignStructs();
 
-  // --- Shapes. Struct n has the descendants 4n + 1, 4n + 2 and 4n + 3.
+  // --- Shapes. Struct n has children 4n + 1 and 4n + 2 and dictionary 4n + 3.
 
   private static long[] buffers(long id) {
     return LongStream.range(0, id % 3).map(i -> id * 0x1000 + i).toArray();
