@@ -28,7 +28,7 @@ BATCH = pyarrow.record_batch(
 )
 
 
-# --- Refusals ------------------------------------------------------------------------------------
+# --- Rejected input ------------------------------------------------------------------------------
 
 
 def test_from_arrow_released_array_keeps_schema() -> None:

@@ -199,7 +199,7 @@ def runs_of(*ends: int, kind: str = "i") -> dict[str, Any]:
 
 
 def view(size: int, buffer: int, start: int) -> bytes:
-    """Returns the view of a text longer than 12 bytes."""
+    """Returns the view of a string longer than 12 bytes."""
     return struct.pack("=iiii", size, 0, buffer, start)
 
 

@@ -162,7 +162,8 @@ def test_import_keeps_mask(gpu: Gpu) -> None:
 
 
 def test_rule_cai_sync_consumer_synchronizes(gpu: Gpu) -> None:
-    """The array has an event after the producer's work; no call blocks."""
+    """The import records an event after the producer's work; neither the import nor wait_on
+    blocks."""
     producer = gpu.gated()
     array = from_cuda_array_interface(Peer(gpu, stream=producer.number))
     assert array.sync_event != 0

@@ -118,7 +118,7 @@ def test_stream_in_use_is_not_collected(kind: Any) -> None:
 
 
 class Owner(bytearray):
-    """The owner of the memory of an array that it keeps alive."""
+    """The owner of an array's memory that also keeps the array alive."""
 
     array: Any
 

@@ -143,7 +143,7 @@ def test_import_hostile_array(case: Case, kind: Any) -> None:
 
 @each(hostile.ARRAY)
 def test_wait_on_hostile_event_raises(case: Case) -> None:
-    """An event that cannot be waited on is an error in every operation, never skipped."""
+    """Every operation fails if the event cannot be waited on; the wait is never skipped."""
     with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         if raised_by(lambda: DeviceArray.from_arrow(given)) is not None:
             assert case.name == "array.released"

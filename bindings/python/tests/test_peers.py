@@ -157,7 +157,7 @@ def test_peer_import_requests_schema() -> None:
             )
 
 
-# --- Refusals, single use ------------------------------------------------------------------------
+# --- Rejected input, single use ------------------------------------------------------------------
 
 
 def refused(library: Peer, source: object) -> None:

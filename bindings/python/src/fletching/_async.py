@@ -76,7 +76,8 @@ class _Wake:
 
 
 class _Woken:
-    """Called by the loop. A closed loop drops it, so the next notification calls `lost`."""
+    """A wake-up scheduled on the event loop. A closed loop drops it instead of calling it; its
+    finalizer opens the gate, so the next notification calls `lost`."""
 
     def __init__(self, wake: _Wake) -> None:
         self._wake = wake

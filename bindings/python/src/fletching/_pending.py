@@ -18,6 +18,6 @@ class PendingReleases(NamedTuple):
     leaked: int
     """Arrays that could neither be deferred nor waited for."""
     last_refusal: str
-    """The driver's latest error about an event; empty without an error."""
+    """The driver's latest error about an event; empty if there was none."""
     inherited_events: int
     """Events not destroyed by a release in a child of fork."""

@@ -37,11 +37,11 @@ class Stress(enum.Flag):
 
     NONE = 0
     POISON = 1
-    """Overwrites released structs, and texts and metadata after their lifetime."""
+    """Overwrites released structs, and strings and metadata after their lifetime."""
     MOVE = 2
     """Moves structs to other addresses. A later write to the old one is a finding."""
     PRIVATE_DATA = 4
-    """Makes private_data no address."""
+    """Sets private_data to a value that is not an address."""
     THREAD = 8
     """Runs the producer's release callbacks on another thread."""
     DELAY = 16
