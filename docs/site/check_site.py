@@ -104,7 +104,7 @@ def check(root: Path, pages: dict[Path, Page]) -> list[str]:
 
 
 def _wrong_link(path: Path, link: str, pages: dict[Path, Page]) -> str:
-    """The problem of a link that a reader can follow, or an empty text."""
+    """Returns the problem with a link that a reader can follow, or an empty string."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         good = parts.scheme == "https" and HOST.fullmatch(parts.netloc)

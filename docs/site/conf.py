@@ -51,7 +51,8 @@ html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
-# The sidebar: parent page, heading, child pages. A pattern adds pages that are not named.
+# The sidebar: parent page, heading, child pages. A pattern adds the matching pages that are not
+# listed by name.
 SIDEBAR: dict[str, dict[str, list[str]]] = {
     "README": {
         "Start": ["docs/tutorial"],

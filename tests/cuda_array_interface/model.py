@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reference model of the checks of the CUDA Array Interface, driven by the data of the spec.
+"""A reference model of the CUDA Array Interface checks, driven by the spec's data.
 
     Model(load_spec(ROOT).cuda_array_interface).check(dictionary)
 

@@ -104,7 +104,7 @@ class Run:
                 print(f"{build.name}: {done}", flush=True)
 
     def _check_control(self, tree: Tree, languages: list[str]) -> None:
-        """Requires the good spec to pass; otherwise failures of mutants prove nothing."""
+        """Requires the good spec to pass; otherwise a mutant's failure is not a detection."""
         outcome = self._build(tree, "good", self.good)
         for language in languages:
             run = tree.run(language) if outcome.code == 0 else outcome

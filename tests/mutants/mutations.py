@@ -280,7 +280,7 @@ def _codes(documents: Documents) -> list[Entry]:
     return codes
 
 
-# --- Other texts of the interface -----------------------------------------------------------------
+# --- Other versions of the interface --------------------------------------------------------------
 
 
 def _older_texts(good: Documents) -> Iterator[Mutant]:

@@ -65,7 +65,7 @@ def _summary(results: Sequence[Verdict]) -> list[list[str]]:
 def write_docs(
     root: Path, results: Sequence[Verdict], derived: Sequence[Mutant], minutes: float | None
 ) -> None:
-    """The report of a run, with date and versions."""
+    """Writes the report of a run, with its date and tool versions."""
     tried = len({v.mutant for v in results})
     kinds = [build.kind for build in BUILDS for _ in build.runs]
     cells = sum(kinds.count(mutant.kind) for mutant in derived)

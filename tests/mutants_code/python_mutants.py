@@ -151,7 +151,7 @@ class _Finder:
                 yield from self._arguments(node)
 
     def _calculation(self, node: ast.BinOp) -> Iterator[Mutant]:
-        """Only with an integer constant: other operands may be texts, which have no difference."""
+        """Only with an integer constant: other operands may be strings, which have no minus."""
         sign = _CALCULATIONS.get(type(node.op))
         sides = (node.left, node.right)
         if sign and any(isinstance(s, ast.Constant) and isinstance(s.value, int) for s in sides):

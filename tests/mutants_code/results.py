@@ -1,5 +1,5 @@
-"""The results of the mutants of a language, and the selection for a run (README.md, "Languages").
-The `mutants.py` of each language writes them, and language_mutants.py checks them."""
+"""The results of a language's mutants, and the selection for a run (README.md, "Languages"). The
+`mutants.py` of each language writes them, and language_mutants.py checks them."""
 
 from __future__ import annotations
 

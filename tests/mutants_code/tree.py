@@ -17,7 +17,7 @@ from mutant import Mutant, Placed
 HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 PRESET = "asan"
-# Tests that include the library, those of them on a vendor's stand-in, and the conformance suite
+# The tests that include the library, the tests on a vendor's stand-in, and the conformance suite
 # and the corpus with the library.
 FOLDERS = ("cpp/tests", "cpp/tests/gpu", "cpp/conformance", "tests/corpus")
 _NEEDED = ("tests/standin", "tests/conformance")

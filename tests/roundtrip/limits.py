@@ -1,4 +1,4 @@
-"""The peers' limits by peer, direction and case, with their error texts."""
+"""The peers' limits by peer, direction and case, with their error messages."""
 
 from __future__ import annotations
 

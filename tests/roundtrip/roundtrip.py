@@ -197,7 +197,7 @@ def arrived(language: str, step: str) -> int:
 
 
 def _execute(command: Command, log: Path, cells: Path) -> str:
-    """Runs the command. Returns how it failed, or an empty text."""
+    """Runs the command. Returns how it failed, or an empty string."""
     reporting = {
         "FLETCHING_LIB_DIR": str(library_path("").absolute()),
         "FLETCHING_CELLS": str(cells),

@@ -102,7 +102,7 @@ def sources(root: Path) -> Sequence[Cases]:
 
 
 def rows(rules: Sequence[Rule], found: Sequence[Cases]) -> Iterator[tuple[Rule, str, str]]:
-    """Each rule with its two cases, or with empty texts."""
+    """Yields each rule with its two cases, or with empty strings."""
     for rule in rules:
         if rule.check in {"validator", "test"}:
             own = [cases[letters(rule.id)] for cases in found if letters(rule.id) in cases]

@@ -126,7 +126,7 @@ def find_breaks(language: Language, root: Path) -> Tests:
 
 
 def entries(path: Path, where: str) -> list[tuple[str, str]]:
-    """The reason and the pattern of each line of the table."""
+    """Returns the reason and the pattern of each table entry."""
     try:
         table: Any = YAML(typ="safe").load(path)
     except (OSError, YAMLError) as error:

@@ -131,7 +131,7 @@ def missing_symbols(runtime: Runtime, library: str) -> list[str]:
 
 
 def windows_convention(runtime: Runtime) -> str:
-    """The header's prefix of function names on Windows, or an empty text."""
+    """Returns the text before a function name in the header on Windows, or an empty string."""
     assert runtime.header is not None
     macro = runtime.convention.macro if runtime.convention else ""
     source = f"#include <{runtime.header.include}>\nFLETCHING_ENDS {macro}\n"
