@@ -1250,7 +1250,7 @@ static bool graph_is_gone(const struct runtime* runtime, const struct origin* or
   return is_gone;
 }
 
-// For a stream on which events can no longer be recorded.
+// Whether the stream's context or device is lost, so that events can no longer be recorded on it.
 static bool graph_is_lost(const struct runtime* runtime, const struct FletchingStream* stream) {
   const struct graph_runtime* self = runtime->graph;
   struct scope scope = {0};
@@ -1953,8 +1953,9 @@ static const struct graph_runtime cuda_parts = {
     .leave = cuda_leave,
 };
 
-// The per-thread default stream differs between threads. The legacy default stream waits for those
-// of all threads, and they wait for it (CUDA driver API, "Stream synchronization behavior").
+// The per-thread default stream differs between threads. The legacy default stream and all
+// per-thread default streams wait for each other (CUDA driver API, "Stream synchronization
+// behavior").
 static bool cuda_resolve(const struct runtime* runtime, struct FletchingStream* stream,
                          struct failure* failure) {
   if (!cuda_is_default(stream->handle)) return true;
@@ -4622,8 +4623,8 @@ static bool is_of_parent(void) {
   return process != 0 && process != process_number();
 }
 
-// If the stream was captured, records the event once the capture has ended. Until then the origin
-// is that of the refused record.
+// If the stream was captured, records the event once the capture has ended. Until then, the origin
+// is the rejected recording's.
 static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);

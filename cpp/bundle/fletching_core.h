@@ -1174,7 +1174,7 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
  *   EINVAL   a struct is malformed or released
  *   ENOTSUP  the target does not support the type, order of elements, or nulls
  *   ERANGE   a device id does not fit into DLPack's 32 bits
- *   ENOMEM, and those of events.h if a stream is passed.
+ *   ENOMEM, and the errors of events.h if a stream is passed.
  *
  * Threads: any thread may call every function; use one struct from one thread at a time. */
 #ifndef FLETCHING_TENSOR_H

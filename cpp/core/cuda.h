@@ -306,8 +306,9 @@ static const struct graph_runtime cuda_parts = {
     .leave = cuda_leave,
 };
 
-// The per-thread default stream differs between threads. The legacy default stream waits for those
-// of all threads, and they wait for it (CUDA driver API, "Stream synchronization behavior").
+// The per-thread default stream differs between threads. The legacy default stream and all
+// per-thread default streams wait for each other (CUDA driver API, "Stream synchronization
+// behavior").
 static bool cuda_resolve(const struct runtime* runtime, struct FletchingStream* stream,
                          struct failure* failure) {
   if (!cuda_is_default(stream->handle)) return true;

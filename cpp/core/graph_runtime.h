@@ -282,7 +282,7 @@ static bool graph_is_gone(const struct runtime* runtime, const struct origin* or
   return is_gone;
 }
 
-// For a stream on which events can no longer be recorded.
+// Whether the stream's context or device is lost, so that events can no longer be recorded on it.
 static bool graph_is_lost(const struct runtime* runtime, const struct FletchingStream* stream) {
   const struct graph_runtime* self = runtime->graph;
   struct scope scope = {0};

@@ -37,8 +37,8 @@ static bool is_of_parent(void) {
   return process != 0 && process != process_number();
 }
 
-// If the stream was captured, records the event once the capture has ended. Until then the origin
-// is that of the refused record.
+// If the stream was captured, records the event once the capture has ended. Until then, the origin
+// is the rejected recording's.
 static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);

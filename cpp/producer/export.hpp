@@ -26,7 +26,7 @@ void export_case(std::shared_ptr<Filler> filler, const Case& what, ArrowSchema* 
 void export_stream(std::shared_ptr<Filler> filler, const Case& what, int64_t batches,
                    int64_t fail_at, ArrowDeviceArrayStream* out);
 
-// The text that get_last_error of such a stream returns after the failure.
+// The message that get_last_error returns after the stream fails at `batch`.
 std::string failure_text(const Case& what, int64_t batch);
 
 }  // namespace fletching::producer

@@ -214,7 +214,8 @@ void prime_memory(MemoryKind kind) {
   queue.finish();
 }
 
-// For all backends of a device: one of them may be used first while a gate of another is shut.
+// Primes all memory kinds of a device at once: one backend may be used first while a gate of
+// another is shut.
 template <class Api>
 void prime() {
   prime_memory<Api>(MemoryKind::kDevice);

@@ -20,11 +20,11 @@ struct Error {
 
 [[noreturn]] inline void fail(int code, std::string text) { throw Error{code, std::move(text)}; }
 
-// Writes one line of valid UTF-8: replaces invalid bytes by U+FFFD and control characters by a
+// Writes one line of valid UTF-8: replaces invalid bytes with U+FFFD and control characters with a
 // space, and truncates at a character boundary. Does not allocate. `message` may be NULL.
 void write_message(FletchingMessage* message, std::string_view text) noexcept;
 
-// The beginning of a foreign text, not yet converted to valid UTF-8. NULL becomes "(NULL)".
+// The beginning of a foreign string, not yet converted to valid UTF-8. NULL becomes "(NULL)".
 std::string foreign_text(const char* text);
 
 bool is_utf8(std::string_view text) noexcept;

@@ -12,7 +12,7 @@
 
 namespace fletching::producer {
 
-// The stages that set events. Deliberately not the ones a consumer would assume.
+// The stages that set events. Deliberately not the stages that a consumer would assume.
 inline constexpr VkPipelineStageFlags kSetStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 
 // vkGetDeviceProcAddr, with a vkCmdWaitEvents that notifies the VkQueue's owner of the commands.

@@ -1,5 +1,5 @@
-// Structs that an async stream refuses: released schemas and batches, and batches on a device type
-// other than the stream's. For batches that do not match the schema see async_rules_test.cpp.
+// Structs that an async stream rejects: released schemas and batches, and batches on a different
+// device type than the stream. For batches that do not match the schema see async_rules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -126,7 +126,7 @@ struct NumberSource final : AsyncSource {
   std::int64_t given = 0;
 };
 
-// Reuses the memory of extracted tasks and leaves that of the others alone.
+// Reuses the memory of extracted tasks and does not touch the memory of the others.
 TEST(AsyncBatches, ExtractsTasksInAnyOrder) {
   for (const bool inside : {false, true}) {
     auto source = std::make_shared<NumberSource>();

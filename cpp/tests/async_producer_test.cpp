@@ -1,4 +1,5 @@
-// The producer rules of the async interface, each by its id, and allocation failures in a producer.
+// The async interface's producer rules, one test per rule id, and allocation failures in a
+// producer.
 #include "fletching/async_producer.hpp"
 
 #include <gtest/gtest.h>

@@ -186,7 +186,7 @@ TEST(Rules, AsyncNextMetadataEncoding) {
     bench.queue.run_ready();
     EXPECT_EQ(bench.peer.task_metadata, (Log{a_block(), "NULL"}));
   }
-  // From a peer: the task is refused and still owned by the peer.
+  // Metadata from a peer: the task is rejected, and the peer still owns it.
   ConsumerBench bench;
   bench.receive(1, 0);
   EXPECT_EQ(bench.peer.give_task(0, "\xff\xff\xff\xff"), EINVAL);

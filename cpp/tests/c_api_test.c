@@ -21,7 +21,7 @@ static int same_bytes(const void* left, const void* right, size_t size) {
   return memcmp(left, right, size) == 0;
 }
 
-// For each struct: counting callbacks, and a test of each function.
+// Defines, for each struct, counting callbacks and a test of each function.
 #define DEFINE_TEST(Name, Raw, Base, base)                   \
   static int Name##_released;                                \
   static void Name##_release(struct Base* self) {            \

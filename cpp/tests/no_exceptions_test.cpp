@@ -38,7 +38,8 @@ TEST(NoExceptions, ArrayAllocationFailureReturnsError) {
   EXPECT_EQ(failed, 1);
 }
 
-// On a separate thread, because GoogleTest was compiled with exceptions and would catch this one.
+// Runs on a separate thread, because GoogleTest was compiled with exceptions and would catch this
+// one.
 TEST(NoExceptionsDeathTest, ErrorTextAllocationFailureTerminates) {
   const auto fail = [] {
     const FailAllocation failure(0);

@@ -102,7 +102,8 @@ TEST(Rules, DeviceTypeValuesOfDlpack) {
   for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
 }
 
-// DLPack defines the number first: the test above finds the name there.
+// DLPack defines the numbers first, so each device in Arrow's header has a DLPack name. The test
+// above checks the names.
 TEST(Rules, DeviceTypeDlpackFirst) {
   for (const DeviceInfo& device : kDevices) {
     EXPECT_TRUE(device.arrow_macro.empty() || !device.dlpack_name.empty()) << device.name;

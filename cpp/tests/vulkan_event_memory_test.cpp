@@ -76,8 +76,7 @@ class VulkanOutOfMemory : public ::testing::Test {
 
   SyncEvent event() { return {ARROW_DEVICE_VULKAN, 0, static_cast<void*>(&handle_)}; }
 
-  /// Fails each allocation of `operation` once, with ENOMEM; without a failure it returns
-  /// `expected`.
+  /// Fails each allocation of `operation` once and expects ENOMEM, and `expected` if none fails.
   void fails_cleanly(const char* what, int expected, const std::function<int()>& operation) {
     SCOPED_TRACE(what);
     const std::int64_t failed = fail_each_allocation([&](Injection& inject) {

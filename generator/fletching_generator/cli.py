@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def find_root(start: Path) -> Path:
-    """Returns the nearest folder above `start` with a spec, or that of this installation."""
+    """Returns the nearest folder above `start` with a spec, or this installation's folder."""
     for folder in (start, *start.parents, *Path(__file__).resolve().parents):
         if (folder / "spec" / "project.yaml").is_file():
             return folder

@@ -77,7 +77,7 @@ def write(root: Path, texts: dict[str, str]) -> list[str]:
 
 
 def compare(root: Path, texts: dict[str, str]) -> list[str]:
-    """One text for each file that differs from the spec: a diff, or a sentence."""
+    """Returns a diff or a sentence for each file that differs from the spec."""
     found = []
     for path, text in texts.items():
         present = _read(root / path)

@@ -1,6 +1,6 @@
-"""The spec of the CUDA Array Interface: ways to spoil it, and what its vectors notice.
+"""Changes the spec of the CUDA Array Interface: the vectors must detect each change.
 
-The vectors are replayed on the model with a changed spec, and at least one of them fails.
+The vectors are replayed on the model with a changed spec, and at least one of them must fail.
 """
 
 from __future__ import annotations

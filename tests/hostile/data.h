@@ -25,7 +25,7 @@ void ReleaseSchemaAndForget(struct ArrowSchema* schema);
 void ReleaseSchemaChildInPlace(struct ArrowSchema* child);
 void ReleaseArrayAndForget(struct ArrowArray* array);
 void ReleaseArrayChildInPlace(struct ArrowArray* child);
-/* For the peer's consumer that makes this mistake on purpose. */
+/* Allows the peer's consumer to make this mistake on purpose. */
 void AllowReleaseInPlace(int is_allowed);
 
 /* Makes kDepth nested lists. Only the outermost schema is counted. */

@@ -193,7 +193,7 @@ static struct {
     if (g_call.problem[0] == '\0') Fail(g_call.problem, sizeof(g_call.problem), __VA_ARGS__); \
   } while (0)
 
-/* Starts `g_call`. For a wrong name or variant, sets only its problem. */
+/* Starts `g_call`. Sets only its problem if the name or the variant is wrong. */
 static void Begin(Caller caller, const char* struct_name, const char* name, int32_t variant,
                   const void* object) {
   memset(&g_call, 0, sizeof(g_call));

@@ -141,7 +141,7 @@ std::string storage_of(const ArrowSchema* schema, int level) {
   return text + fields_of(*schema, known(*format).family == Family::kStruct, level);
 }
 
-/// Returns the type of the values; for dictionaries and run ends, that of their values.
+/// Returns the value type; for dictionaries and run-end encoded types, the type of their values.
 const ArrowSchema* value_type(const ArrowSchema* schema) {
   while (schema != nullptr && schema->release != nullptr) {
     if (schema->dictionary != nullptr) {

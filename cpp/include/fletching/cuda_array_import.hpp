@@ -410,7 +410,7 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
 
 /// Imports an object's __cuda_array_interface__ as a schema and a device array.
 ///
-/// Shapes, strides and types are those of from_dlpack, plus type strings of times. The driver
+/// Shapes, strides and types are as for from_dlpack, plus type strings of times. The driver
 /// determines the device, the device type (device, pinned or managed memory) and the array's
 /// pointer (cuPointerGetAttribute). An array without elements is on device 0. A stream in the
 /// description becomes the array's sync_event; without a stream, the array has no event. Does not

@@ -25,8 +25,8 @@ inline Status defer_release(DeviceArray& array, const FletchingStream& stream, i
 
 }  // namespace detail
 
-/// Releases the array when the current work on the stream is done. For a consumer whose kernels
-/// still read the buffers: releasing the array directly would free the memory under them.
+/// Releases the array when the current work on the stream is done. Use it if kernels still read the
+/// buffers: releasing the array directly would free memory that they read.
 ///
 /// Takes the array in every case, and never releases it early:
 ///

@@ -221,8 +221,8 @@ class ResultOperations {
 
 /// A value of type T, or an Error. T may be void.
 ///
-/// The members are those of C++23's std::expected, except that value() throws std::system_error and
-/// an Error converts without std::unexpected.
+/// Has the members of C++23's std::expected, except that value() throws std::system_error and an
+/// Error converts without std::unexpected.
 ///
 /// `if (result)` means result.has_value(). It does not compile for a temporary Result of a bool, an
 /// optional or ArrayFindings, because it would look like a test of the value:
@@ -234,7 +234,7 @@ class ResultOperations {
 /// Functions of this library that return a Result do not throw. Out of memory is the error ENOMEM.
 template <class T>
 class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
-  // A union, because std::variant compiles four times slower, in every translation unit.
+  // Uses a union, because std::variant compiles four times slower, in every translation unit.
   static constexpr bool kMoves = std::is_nothrow_move_constructible_v<T>;
 
  public:

@@ -34,8 +34,8 @@ inline DeviceArray to_device_array(Array array) noexcept {
 /// completed.
 ///
 /// Errors: EINVAL if the array is released, or if the CPU cannot read memory of its device type;
-/// those of SyncEvent::synchronize, for example if the event cannot be waited on. On error the
-/// array is released.
+/// and the errors of SyncEvent::synchronize, for example if the event cannot be waited on. On error
+/// the array is released.
 inline Result<Array> to_array(DeviceArray device) noexcept {
   return detail::guarded([&]() -> Result<Array> {
     if (device.is_released())

@@ -296,7 +296,7 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 /// Makes a device stream of `schema`, on devices of `device_type`, from the batches in `content`:
 ///
 /// - a range of DeviceArray or Result<DeviceArray>. Its elements are moved out one by one. Move the
-///   range in unless it is a view: the stream owns it. A StreamReader is such a range; its types
+///   range in unless it is a view: the stream owns it. A StreamReader is also a range; its types
 ///   are compared with `schema` (verify_same_types) before the first batch.
 /// - a callable that returns std::optional<Result<DeviceArray>>. An empty optional is the end of
 ///   the stream, after which the callable is not called again. A callable may also return
@@ -304,11 +304,11 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 ///
 /// Only get_next uses `content`, on the thread that calls it, one thread at a time.
 ///
-/// Errors and exceptions of `content` are returned by get_next, with the errno value (that of a
-/// std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO for exceptions without
-/// one), and by get_last_error, with the text as UTF-8. After an error get_next returns the same
-/// error again. A batch on a device that the devices of `device_type` cannot access is an error
-/// too; see StreamReader and Options. A released array that is not the end is EINVAL.
+/// get_next returns the errors and exceptions of `content` as errno values: a std::system_error's
+/// code in the generic category, ENOMEM for std::bad_alloc, EIO for other exceptions.
+/// get_last_error returns their message as UTF-8. After an error get_next returns the same error
+/// again. A batch on a device that the devices of `device_type` cannot access is an error too; see
+/// StreamReader and Options. A released array that is not the end is EINVAL.
 ///
 /// Ownership: `schema` and `content` are moved in (or copied), also on error. The stream owns both
 /// and destroys them when it is released. Returned batches and schemas outlive the stream.

@@ -136,10 +136,10 @@ FLETCHING_EXPORT int FletchingValidateDeviceArray(const struct ArrowSchema* sche
                                                   const struct FletchingValidateOptions* options,
                                                   struct FletchingMessage* message);
 
-/** Takes *tensor, and replaces it by a tensor that validates the call of its deleter. A level above
- * PROTOCOL checks the members first; the data is never read. The layer owns the new struct, its
- * shape and its strides, and keeps them like records: a second call of the deleter is a finding and
- * not a crash. Only the stress options POISON, THREAD and REPORT_AT_EXIT have an effect.
+/** Takes *tensor, and replaces it with a tensor that validates the call of its deleter. A level
+ * above PROTOCOL checks the members first; the data is never read. The layer owns the new struct,
+ * its shape and its strides, and keeps them like records: a second call of the deleter is a finding
+ * and not a crash. Only the stress options POISON, THREAD and REPORT_AT_EXIT have an effect.
  *
  * EINVAL for NULL, a negative ndim, a NULL shape of a tensor with dimensions, and an unknown size,
  * level or stress; ENOTSUP for another major version; ENOMEM. On error the tensor is unchanged. */

@@ -149,7 +149,7 @@ static void test_failed_exchange_restores_capture_mode(void) {
   struct FakeEvent* handle = &event;
   const struct FletchingEvent awaited = event_of_fake(&handle);
   int ready = 0;
-  /* Each exchange may report an earlier error, and may have taken effect or not. */
+  /* Each exchange may report an earlier error, whether or not it took effect. */
   for (int failing = 1; failing <= 2; ++failing) {
     for (int exchanges = 0; exchanges < 2; ++exchanges) {
       fake_reset();
@@ -186,7 +186,7 @@ static void test_find_library_prefers_loaded_library(void) {
 #endif
 }
 
-/* Once per process, but again after a failure. */
+/* The initialization runs once per process, but again after a failure. */
 static void test_driver_is_initialized_once(void) {
   struct FakeEvent event = {0};
   struct FakeEvent* handle = &event;

@@ -16,8 +16,8 @@
 
 namespace fletching::testing {
 
-/// The current context when a test calls the library: that of device 0, where the test's memory is,
-/// none, or that of device 1. Set by FLETCHING_TEST_CURRENT: "own", "none" or "other".
+/// The current context when a test calls the library: device 0's context, where the test's memory
+/// is; no context; or device 1's context. Set by FLETCHING_TEST_CURRENT: "own", "none" or "other".
 enum class CurrentDevice : std::uint8_t { kOwn, kNone, kOther };
 inline CurrentDevice current_device() {
   static const std::string_view text = [] {

@@ -185,8 +185,8 @@ TYPED_TEST(Capture, RejectsDefaultStreamDuringBlockingCapture) {
   array.release();
 }
 
-// A graph that waits for an event and records that of an array, launched twice. Operations that may
-// block a driver are done before the gate is shut. The event and the array outlive the graph.
+// A graph that waits for one event and records an array's event, launched twice. Operations that
+// may block a driver are done before the gate is shut. The event and the array outlive the graph.
 TYPED_TEST(Capture, RecordsExternalEventsPerLaunch) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exchanges of memory on device 0 while device 1 is current or the thread has no context: a default
-// stream is that of the memory's device.
+// stream belongs to the memory's device.
 #include <gtest/gtest.h>
 
 #include <optional>

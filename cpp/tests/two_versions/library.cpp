@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shared library that uses the header library, built with these headers and with those of a fake
-// newer version.
+// A shared library that uses the header library, built with these headers and with the headers of a
+// fake newer version.
 #include <cerrno>
 #include <cstdint>
 

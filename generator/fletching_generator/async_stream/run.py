@@ -8,7 +8,7 @@ from .table import Case, Cell, Side
 
 
 class NotPossibleError(Exception):
-    """The event cannot happen here; the text says why."""
+    """The event cannot happen here; the message says why."""
 
 
 def enabled(side: Side, config: Config, event: str) -> bool:

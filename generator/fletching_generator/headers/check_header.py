@@ -93,7 +93,7 @@ def _compare_namespaces(
 
 
 def _compare_guard(interface: Interface, run: Run, guarded: Run) -> Iterator[Finding]:
-    """Checks the guard: it must skip the copy if the macro is defined, and must define it."""
+    """Checks that the guard skips the copy if the macro is defined, and defines the macro."""
     for record in (run.records[s.name] for s in interface.structs if s.name in run.records):
         if any(name.rpartition("::")[2] == record.name for name in guarded.defined):
             inner = [m for m in _guards_around(record.place, run) if m.startswith(_PREFIXES)]

@@ -1,4 +1,4 @@
-"""Compares the numbers of a header with those of the spec: enumerators, macros, devices."""
+"""Compares a header's numbers with the spec: enumerators, macros, devices."""
 
 from __future__ import annotations
 

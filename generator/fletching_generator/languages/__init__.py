@@ -1,8 +1,8 @@
 """One folder per language: its module and its templates.
 
 A language is a package in this folder with `outputs(spec)`, the list of its files, and `FILTERS`,
-the functions for its templates. No other registration is needed. The files of the language `x` are
-in `bindings/x/`, except those of C and C++.
+the functions for its templates. No other registration is needed. The files of language `x` are in
+`bindings/x/`, except for C and C++.
 """
 
 from __future__ import annotations

@@ -179,7 +179,8 @@ def _named(name: str, names: Names) -> Type:
 
 
 def depth(type_: Type) -> int:
-    """Returns the number of pointers before a value, including those of an array's elements."""
+    """Returns the number of pointers before a value, including the pointers of an array's
+    elements."""
     match type_:
         case Pointer(to=to):
             return 1 + depth(to)

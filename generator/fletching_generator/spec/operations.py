@@ -73,7 +73,7 @@ def lists(struct: Struct) -> list[Counted]:
 
 
 def calls(spec: Spec, struct: Struct) -> list[Field]:
-    """Returns the callbacks except that of `release_once`."""
+    """Returns the callbacks except the one that `release_once` calls."""
     given_back = release(spec, struct)
     return [f for f in struct.callbacks if given_back is None or f != given_back.field]
 

@@ -14,7 +14,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Writes one line of valid UTF-8: replaces invalid bytes by U+FFFD and control characters by
+/// Writes one line of valid UTF-8: replaces invalid bytes with U+FFFD and control characters with
 /// spaces, and truncates at a character boundary. Does not allocate. `message` may be NULL.
 inline void write_message(FletchingMessage* message, std::string_view text) noexcept {
   if (message == nullptr) return;

@@ -1,6 +1,6 @@
 """C: the tables of the core in `cpp/core/tables/`: each has a vendor's types and functions.
 
-They include the functions called by the product, but not those of the reference producer.
+They include the functions that the product calls, but not the reference producer's.
 """
 
 from __future__ import annotations
@@ -42,7 +42,12 @@ def outputs(spec: Spec) -> list[Output]:
     runtimes = Output(
         f"{_FOLDER}/runtimes.h", "core_runtimes.h", "spec/runtimes.yaml", {"spec": spec}
     )
-    return [devices, tensors, runtimes, *(_table(runtime) for runtime in spec.runtimes if runtime.api == "c")]
+    return [
+        devices,
+        tensors,
+        runtimes,
+        *(_table(runtime) for runtime in spec.runtimes if runtime.api == "c"),
+    ]
 
 
 def _table(runtime: Runtime) -> Output:
@@ -133,7 +138,7 @@ def function_member(function: Function) -> str:
 
 
 def _function(start: str, name: str, callback: Callback, indent: int) -> str:
-    """Returns a pointer to such a function, wrapped like clang-format."""
+    """Returns the type of a pointer to the callback, wrapped like clang-format."""
     head = f"{start.strip()} {type_name(callback.returns)}".strip()
     head = f"{head}(FLETCHING_CALL* {name})("
     arguments = [_parameter(argument) for argument in callback.arguments] or ["void"]

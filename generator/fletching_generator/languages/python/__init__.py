@@ -112,7 +112,7 @@ def result(type_: Type) -> str:
 
 
 def release_path(spec: Spec, struct: Struct) -> tuple[str, ...]:
-    """Returns the callback that releases the struct: its own, or that of an embedded struct."""
+    """Returns the path of the callback that releases the struct, possibly in an embedded struct."""
     for field in struct.callbacks:
         if field.name in ("release", "deleter"):
             return (field.name,)

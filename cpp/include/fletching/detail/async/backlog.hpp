@@ -27,7 +27,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 /// counts.
 class AsyncBacklog {
  public:
-  // For the source, until the end. Requires the lock.
+  // Called by the source, until the end. The caller holds the lock.
 
   /// Throws std::bad_alloc and leaves the backlog unchanged.
   void add(AsyncProducerCore& core, DeviceArray& array, TaskMetadata metadata) {
@@ -39,7 +39,7 @@ class AsyncBacklog {
   }
   void end() noexcept { has_end_.store(true, std::memory_order_release); }
 
-  // For the consumer. Requires the lock.
+  // Called by the consumer. The caller holds the lock.
 
   void add_demand(std::int64_t n) noexcept {
     const std::uint64_t sent = sent_count_.load(std::memory_order_relaxed);
@@ -47,7 +47,7 @@ class AsyncBacklog {
     asked_.store(sent + static_cast<std::uint64_t>(demand), std::memory_order_release);
   }
 
-  // For any thread.
+  // Called on any thread.
 
   [[nodiscard]] bool has_end() const noexcept { return has_end_.load(std::memory_order_acquire); }
   /// Requested batches that are not pushed yet. Returns 0 after the end.
@@ -55,7 +55,7 @@ class AsyncBacklog {
     return has_end() ? 0 : (std::max<std::int64_t>)(difference(asked(), given()), 0);
   }
 
-  // For the job.
+  // Called by the job.
 
   /// Whether a batch added by add_here() follows all batches that were pushed earlier.
   [[nodiscard]] bool is_in_order() const noexcept {
@@ -88,7 +88,7 @@ class AsyncBacklog {
     trim(sent_);
   }
 
-  // For the job, with the lock. For any thread with the lock while the job is not scheduled.
+  // Called by the job, or on any thread while the job is not scheduled. The caller holds the lock.
 
   void exchange() noexcept {
     if (!ready_.empty()) {

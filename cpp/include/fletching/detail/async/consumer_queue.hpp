@@ -92,7 +92,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     if (closed_) drop_queued(lock);
   }
 
-  // With the lock.
+  // The caller holds the lock.
 
   /// Adds to the demand, up to INT64_MAX.
   void add_demand(std::int64_t n) noexcept {
@@ -118,7 +118,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     lock.unlock();
   }
 
-  /// For a regular end, while the producer still exists.
+  /// Keeps the queued tasks at a regular end, while the producer still exists.
   void keep_queued() noexcept {
     std::unique_lock lock(mutex_);
     const AsyncCalls::Out out(calls_);
@@ -140,7 +140,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     }
   }
 
-  /// With the lock.
+  /// The caller holds the lock.
   void go(State state) noexcept {
     state_.store(state, std::memory_order_release);
     news_.fetch_add(1, std::memory_order_acq_rel);

@@ -91,8 +91,8 @@ class AsyncProducerStates : public Job {
     release_due_ = open_ == 0;
   }
 
-  /// For the job, between its calls: sets the final state of a stopped stream and frees the batches
-  /// in the job's list.
+  /// Sets the final state of a stopped stream and frees the batches in the job's list. The job
+  /// calls this between its handler calls.
   void settle(Lock& lock) noexcept {
     if (state_ == State::kStopping) finish(State::kCancelled);
     if (state_ == State::kErrorInCall) state_ = State::kErrorPending;

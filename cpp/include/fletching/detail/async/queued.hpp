@@ -167,7 +167,7 @@ class KeptBatches {
     there_.notify_all();
   }
 
-  // With the lock.
+  // The caller holds the lock.
 
   /// Waits for the end of the extraction: until then the batches are in no queue.
   void wait(std::unique_lock<std::mutex>& lock) noexcept {

@@ -68,22 +68,22 @@ void destroy_node(Destroyable* head, [[maybe_unused]] ReleaseStack* stack) noexc
   }
 }
 
-/// Head of every block. Each struct whose private_data points to a block owns a share.
+/// Head of every block. Each struct whose private_data points to a block holds a reference.
 struct BlockHead : Destroyable {
   std::atomic<int64_t> shares;
 };
 
-/// Returns `count` shares. Returns true if they were the last ones: the caller must destroy the
+/// Drops `count` references. Returns true if they were the last ones: the caller must destroy the
 /// block.
 inline bool return_shares(BlockHead* block, int64_t count) noexcept {
-  // In the first case no other thread holds a share, so the subtraction is not needed.
+  // In the first case no other thread holds a reference, so the subtraction is not needed.
   return block->shares.load(std::memory_order_acquire) == count ||
          block->shares.fetch_sub(count, std::memory_order_acq_rel) == count;
 }
 
 inline void destroy_block(BlockHead* block) noexcept { block->destroy(block, nullptr); }
 
-/// Returns `count` shares and destroys the block if they were the last ones.
+/// Drops `count` references and destroys the block if they were the last ones.
 inline void give_back(BlockHead* block, int64_t count) noexcept {
   if (return_shares(block, count)) destroy_block(block);
 }
@@ -92,7 +92,7 @@ inline void give_back(BlockHead* block, int64_t count) noexcept {
 class Share {
  public:
   Share() noexcept = default;
-  /// Adopts a share that is already counted.
+  /// Adopts a reference that is already counted.
   explicit Share(BlockHead* block) noexcept : block_(block) {}
   Share(const Share& other) noexcept : block_(other.block_) {
     if (block_ != nullptr) block_->shares.fetch_add(1, std::memory_order_relaxed);
@@ -108,7 +108,7 @@ class Share {
   bool operator==(const Share&) const = default;
 
   [[nodiscard]] BlockHead* block() const noexcept { return block_; }
-  /// Whether this is the last share. Synchronizes with the earlier owners.
+  /// Whether this is the last reference. Synchronizes with the earlier owners.
   [[nodiscard]] bool is_only() const noexcept {
     return block_ != nullptr && block_->shares.load(std::memory_order_acquire) == 1;
   }
@@ -122,7 +122,7 @@ class Share {
   BlockHead* block_ = nullptr;
 };
 
-/// An object that is destroyed with its last share. Replaces std::shared_ptr, because <memory>
+/// An object that is destroyed with its last reference. Replaces std::shared_ptr, because <memory>
 /// takes as long to compile as all includes of owner.hpp.
 template <class Object>
 struct SharedObject : BlockHead {
@@ -146,8 +146,8 @@ FLETCHING_DETAIL_COLD void release_foreign(Base* below) noexcept {
 }
 
 /// Releases the children and the dictionary of *self. The callback of a struct outside the block
-/// may free *self, so *self is read before any callback runs. Returns the number of shares of
-/// *block that became free: unmodified children of the block are released without a call.
+/// may free *self, so *self is read before any callback runs. Returns the number of references to
+/// *block to drop: unmodified children of the block are released without a call.
 template <class Base>
 int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   int64_t shares = 0;
@@ -178,7 +178,7 @@ int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   }
 }
 
-/// Releases a struct that points to a block. Returns true if its share was the last one.
+/// Releases a struct that points to a block. Returns true if it held the last reference.
 template <class Base>
 inline bool leave_block(Base* self, BlockHead* block) noexcept {
   int64_t shares = 1;
@@ -208,8 +208,8 @@ struct Block : BlockHead {
                 "object: alignment too wide; hint: put it into a std::unique_ptr");
   static_assert(alignof(Extra) <= alignof(Base*));
 
-  /// Returns a block without shares, or NULL if out of memory. Counts must not be negative.
-  /// `object` is moved from only on success.
+  /// Returns a block with a reference count of zero, or NULL if out of memory. Counts must not be
+  /// negative. `object` is moved from only on success.
   static Block* make(int64_t structs, int64_t extras, Object&& object) noexcept {
     constexpr int64_t kMost = (std::numeric_limits<ptrdiff_t>::max)() / 4;
     constexpr size_t kPerStruct = sizeof(Base) + sizeof(Base*);
@@ -260,7 +260,7 @@ struct Block : BlockHead {
   }
 };
 
-/// Makes a struct point to a block and own a share of it. The caller counts the share.
+/// Makes a struct point to a block and hold a reference to it. The caller counts the reference.
 template <class Base>
 void join_block(Base* self, BlockHead* block) noexcept {
   self->release = &release_in_block<Base>;

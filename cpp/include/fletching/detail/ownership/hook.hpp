@@ -119,7 +119,7 @@ struct Hook : HookHead<Base> {
   Object object;
 };
 
-/// Ties an event to a struct. The event lives until the last struct hooked with a share of its
+/// Ties an event to a struct. The event lives until the last struct hooked with a reference to its
 /// owner is released.
 using EventHook = Hook<ArrowArray, EventShare>;
 
@@ -160,8 +160,8 @@ inline void release_children(ArrowArray* self) noexcept {
   release_below(parent.dictionary);
 }
 
-/// Defers the release of a foreign array until the last share is returned, including the array's
-/// share. Throws std::bad_alloc and leaves the array unchanged.
+/// Defers the release of a foreign array until the last reference is dropped, including the
+/// array's. Throws std::bad_alloc and leaves the array unchanged.
 inline EventShare hold_back(ArrowArray* array) {
   auto* const held = new SharedObject<HeldBack>;
   const EventShare share{Share(held)};

@@ -18,7 +18,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 /// Maximum number of levels, because the walk is recursive.
 inline constexpr int kMaxDepth = 256;
 
-/// Maximum number of structs in a tree, and so of children in a list. No table has that many
+/// Maximum number of structs in a tree, and therefore of children in a list. No table has that many
 /// columns, but an uninitialized count or a cycle of structs exceeds the limit.
 inline constexpr int64_t kMaxStructs = int64_t{1} << 22;
 
