@@ -4,8 +4,8 @@
 
 use fletching_abi::*;
 
-/// Whether a type has a trait. If it has, the inherent constant takes precedence over that of the
-/// trait `Fallback`.
+/// Whether a type has a trait. If so, the inherent constant takes precedence over the constant of
+/// the trait `Fallback`.
 macro_rules! has {
     ($type:ty: $($bound:tt)+) => {{
         struct Probe<T>(std::marker::PhantomData<T>);

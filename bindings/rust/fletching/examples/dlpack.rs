@@ -14,7 +14,7 @@ fn main() -> Result<(), Error> {
     // To pass the tensor to a C function, use tensor.into_raw().
     let imported = from_dlpack(tensor, &Default::default())?;
     let (values, length) = (imported.array.buffers()[1], imported.array.length());
-    // SAFETY: the values are those of the Vec above, in CPU memory.
+    // SAFETY: the address points to the values of the Vec above, in CPU memory.
     let values = unsafe { std::slice::from_raw_parts(values.cast::<f32>(), length as usize) };
     println!(
         "format {:?}, last value {}",

@@ -157,7 +157,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         }
     }
 
-    /// Makes a struct point to the block and take a share of it.
+    /// Makes a struct point to the block and hold a reference to it.
     #[inline]
     pub(crate) fn join(this: *mut Self, node: &mut B) {
         let (release, private_data) = node.hook();
@@ -176,21 +176,22 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
             return None;
         };
         let is_block = ptr::fn_addr_eq(release, B::in_block());
-        // SAFETY: only structs that joined a block have this callback, and their share keeps the
-        // block alive.
+        // SAFETY: only structs that joined a block have this callback, and their reference keeps
+        // the block alive.
         let object = || unsafe { ((*block.cast::<Head>()).kind.object)() };
         (is_block && object() == TypeId::of::<T>()).then(|| block.cast())
     }
 }
 
-/// Returns `count` shares. The thread that returns the last share destroys the block.
+/// Drops `count` references. The thread that drops the last one destroys the block.
 #[inline]
 unsafe fn give_back(block: *mut c_void, count: usize) {
-    // SAFETY: the caller has `count` shares, so the block is alive.
+    // SAFETY: the caller holds `count` references, so the block is alive.
     unsafe {
         let block = block.cast::<Head>();
         let shares = &(*block).shares;
-        // If the caller has all shares, no other thread has one, and no synchronization is needed.
+        // If the caller holds all references, no other thread holds one, and no synchronization is
+        // needed.
         if shares.load(Ordering::Acquire) == count
             || shares.fetch_sub(count, Ordering::AcqRel) == count
         {
@@ -231,8 +232,8 @@ unsafe fn release_tree<B: Base>(node: &B, block: *mut c_void, ours: Option<Relea
     }
 }
 
-/// Releases the descendants of a struct of this crate. Returns the number of shares of `block` that
-/// this frees: an unmodified child is released without a call.
+/// Releases the descendants of a struct of this crate. Returns the number of references to `block`
+/// to drop: an unmodified child is released without a call.
 ///
 /// `ours` is the callback that is running; comparing with a register is cheaper than loading the
 /// static again.

@@ -111,7 +111,7 @@ fn drop_owner<T: Send + 'static>(object: T, block: *const ()) {
     }
 }
 
-/// The `data` of [`Shown`] for an object that is an owner or a share of one, otherwise 0.
+/// The `data` of [`Shown`] for an object that is an owner or a `Shared`, otherwise 0.
 fn data_of(object: &dyn Any) -> usize {
     fn of<R: Nested>(object: &dyn Any) -> Option<usize> {
         let shared = || object.downcast_ref::<Shared<R>>().map(|shared| &**shared);
@@ -133,7 +133,7 @@ pub(crate) fn drop_all(mut chain: Chain) {
                 within(data, &raw mut chain, || discard(share));
             }
             Link::Shares(give_back, block, count) => {
-                // SAFETY: the chain has the shares.
+                // SAFETY: the chain holds the references.
                 let call = || unsafe { give_back(block, count) };
                 within(block.addr(), &raw mut chain, call);
             }

@@ -80,8 +80,8 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
 }
 
 impl<R: Nested> Owner<R> {
-    /// Drops `object` right after the struct is released, on the releasing thread. For an object
-    /// that the data depends on but the producer does not know: a stream, a mapping, a lock.
+    /// Drops `object` right after the struct is released, on the releasing thread. Use it for an
+    /// object that the data depends on but the producer does not know: a stream, a mapping, a lock.
     ///
     /// A child that is moved out does not keep `object` alive; use [`share`](Self::share) for that.
     ///

@@ -232,7 +232,8 @@ impl DeviceArray {
             .map_or(ArrowDeviceType(0), |raw| raw.device_type)
     }
 
-    /// The device's number among those of its type, or -1 if it is irrelevant, as on the CPU.
+    /// The number of the device among the devices of its type, or -1 if it is irrelevant, as on the
+    /// CPU.
     #[must_use]
     pub fn device_id(&self) -> i64 {
         self.live().map_or(-1, |raw| raw.device_id)

@@ -37,8 +37,8 @@ pub(crate) mod sealed {
         ///
         /// As for `release_once` of `fletching-abi`.
         unsafe fn release_once(this: *mut Self);
-        /// Calls the release callback, unless it is NULL, on the struct in place. For a struct that
-        /// is not used afterwards.
+        /// Calls the release callback, unless it is NULL, on the struct in place. The struct must
+        /// not be used afterwards.
         ///
         /// # Safety
         ///

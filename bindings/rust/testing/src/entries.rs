@@ -18,12 +18,12 @@ pub struct StructEntry {
     pub fields: &'static [FieldEntry],
     /// All values: array elements one by one, embedded structs only by their fields.
     pub leaves: &'static [LeafEntry],
-    /// All callbacks, except those of embedded structs.
+    /// All callbacks, except the callbacks of embedded structs.
     pub callbacks: &'static [CallbackEntry],
 }
 
 impl StructEntry {
-    /// The fields of the struct, without those of embedded structs.
+    /// The fields of the struct, without the fields of embedded structs.
     pub fn direct_fields(&self) -> impl Iterator<Item = &'static FieldEntry> {
         self.fields.iter().filter(|field| !field.path.contains('.'))
     }

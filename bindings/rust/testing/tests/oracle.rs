@@ -110,7 +110,7 @@ fn c_is_called() {
         let (name, callback_name) = (c_name(entry.name), c_name(callback.name));
         let mut object = Object::new(entry);
         // SAFETY: the layout was checked, so Rust finds the callbacks where C stored them; the rest
-        // of the object is zero.
+        // of the object is zeroed.
         tally.check(unsafe {
             let pointer = object.pointer();
             (functions().install)(name.as_ptr(), pointer.cast());
@@ -226,7 +226,7 @@ fn check_no_callback_is_missing(entry: &StructEntry, tally: &mut Tally) {
     for name in expected {
         if entry.callbacks.iter().all(|callback| callback.name != name) {
             let name = c_name(&name);
-            // SAFETY: the object is zero, so the oracle finds NULL and makes no call.
+            // SAFETY: the object is zeroed, so the oracle finds NULL and makes no call.
             tally.check(checked(|text, room| unsafe {
                 let object = object.pointer().cast();
                 (functions().call)(owner.as_ptr(), name.as_ptr(), 0, object, text, room)

@@ -71,7 +71,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// The child fields of a type. For a dictionary-encoded type, see the type of its values.
+/// The child fields of a type. Empty for a dictionary-encoded type; see its value type.
 pub(super) fn fields_below(data_type: &DataType) -> Vec<&Field> {
     use DataType as D;
     match data_type {
@@ -90,8 +90,8 @@ pub(super) fn fields_below(data_type: &DataType) -> Vec<&Field> {
 ///
 /// Errors: EINVAL, with the path of the field, for a schema that is released or malformed, for a
 /// name or metadata that is not UTF-8, and for metadata that arrow-rs cannot represent: duplicate
-/// keys, and the metadata and order of a dictionary's values. For a type that this version of
-/// arrow-rs does not support, the error of arrow-rs.
+/// keys, and the metadata and order of a dictionary's values. Returns arrow-rs's error for a type
+/// that this version of arrow-rs does not support.
 pub fn to_field(schema: &Schema) -> Result<Field, Error> {
     check_alive("schema", schema)?;
     guarded(|| read(schema, &Path::root(schema.name().to_bytes())))

@@ -93,8 +93,8 @@ unsafe impl Send for Core {}
 unsafe impl Sync for Core {}
 
 impl Core {
-    /// Makes a core with a share for the handler, which its release returns. `handler` makes the
-    /// handler's struct.
+    /// Makes a core with a reference for the handler, which the handler's release drops. `handler`
+    /// makes the handler's struct.
     pub(super) fn new(
         options: AsyncOptions,
         handler: impl FnOnce(*const Self) -> ArrowAsyncDeviceStreamHandler,

@@ -53,7 +53,7 @@ const NAMES: [(&str, &str); 7] = [
     ("it, or call synchronize", "it, or call synchronize_vulkan"),
 ];
 
-/// Replaces the names in a message of the core with those of this crate.
+/// Replaces the core's names in a message with this crate's names.
 fn renamed(operation: &str, text: &str) -> String {
     if let Some((_, waiter)) = text.split_once(" of an event of ") {
         return format!("{operation} of an event of {waiter}");

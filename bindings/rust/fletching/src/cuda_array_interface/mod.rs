@@ -48,7 +48,7 @@ pub struct Violation {
 }
 
 impl Interface {
-    /// Returns the rules that the description breaks. The rules are those of its version, or of the
+    /// Returns the rules that the description breaks. Checks the rules of its version, or of the
     /// newest version if its version is unknown.
     #[must_use]
     pub fn check(&self) -> Vec<Violation> {

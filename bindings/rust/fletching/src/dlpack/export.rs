@@ -68,8 +68,8 @@ fn export<M: ManagedTensor>(
     let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
     let mut tensor = ptr::null_mut();
-    // SAFETY: both structs meet the requirements of Owner::from_raw, and the stream those of
-    // ConsumerStream::read. The core moves the array out of the owner. It only reads validity
+    // SAFETY: both structs meet the contract of `Owner::from_raw`, and the stream the contract of
+    // `ConsumerStream::read`. The core moves the array out of the owner. It only reads validity
     // bitmaps, and only with the guarantee of Nulls::Count.
     unsafe {
         checked(operation, |message| {

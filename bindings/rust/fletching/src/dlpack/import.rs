@@ -52,9 +52,9 @@ pub fn from_dlpack<M: ManagedTensor>(
     let (mut schema, mut array, mut flags) = (Schema::default(), DeviceArray::default(), 0);
     let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the tensor meets the requirements of Tensor::from_raw, and the stream those of
-    // ConsumerStream::read. The core always takes the tensor, and fills released structs. It reads
-    // elements only for a copy, with the guarantee of Strided::Copy.
+    // SAFETY: the tensor meets the contract of `Tensor::from_raw`, and the stream the contract of
+    // `ConsumerStream::read`. The core always takes the tensor, and fills released structs. It
+    // reads elements only for a copy, with the guarantee of Strided::Copy.
     unsafe {
         checked("from_dlpack", |message| {
             let (schema, array) = (schema.out(), array.out());

@@ -28,7 +28,7 @@ pub enum Ordering {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsumerStream {
     ordering: Ordering,
-    /// In the core's representation.
+    /// As in the core's `FletchingStream`.
     device_id: i64,
     runtime: i32,
 }
@@ -47,7 +47,7 @@ impl ConsumerStream {
     ///
     /// # Safety
     ///
-    /// A number that is a handle refers to a stream of such a device, which is valid while the
+    /// If `stream` is a handle, it refers to a stream of the device type that is valid while the
     /// result is used. An export and an import use it only during the call.
     pub unsafe fn read(device_type: ArrowDeviceType, stream: Option<i64>) -> Result<Self, Error> {
         let number = stream.as_ref().map_or(ptr::null(), ptr::from_ref);

@@ -160,7 +160,7 @@ impl SyncEvent<'_> {
         self.device_type
     }
 
-    /// The device's number among those of its type.
+    /// The number of the device among the devices of its type.
     #[must_use]
     pub fn device_id(&self) -> i64 {
         self.device_id
@@ -226,7 +226,7 @@ impl DeviceArray {
     /// that, as far as the driver reports it: reliably for a primary context and CUDA 12.0 or later.
     /// In a child of fork the release skips it too, with a warning on stderr.
     ///
-    /// Errors: ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EBUSY for a stream
+    /// Errors: ENOTSUP for device types without CUDA, HIP or OpenCL streams; EBUSY for a stream
     /// that is being captured; EINVAL for an array that is released, has an event, or is malformed.
     /// The array is then unchanged.
     pub fn export_with_event(&mut self, stream: &Stream) -> Result<(), Error> {
@@ -277,8 +277,8 @@ impl DeviceArray {
         Ok(())
     }
 
-    /// Releases the array when the current work on the stream is done. For a consumer whose own
-    /// kernels still read the buffers: a drop would free memory that is in use.
+    /// Releases the array when the current work on the stream is done. Use it if your kernels still
+    /// read the buffers: a drop would free memory that is in use.
     ///
     /// Always takes the array, and never releases it early:
     ///
@@ -296,8 +296,9 @@ impl DeviceArray {
     /// device or the context is lost, the array is released. Pending arrays are not released when
     /// the process exits. The library that contains this crate stays loaded after the first call.
     ///
-    /// Errors: also EINVAL for a released array, and for a stream of another runtime than the array's:
-    /// then the array is leaked, because that stream says nothing about the work that reads it.
+    /// Errors: also EINVAL for a released array, and for a stream of a different runtime than the
+    /// array's: then the array is leaked, because the completion of that stream does not imply that
+    /// the array is no longer read.
     pub fn release_after(self, stream: &Stream) -> Result<(), Error> {
         let mut raw = self.into_raw();
         // Work of any runtime may read an array whose device type has no runtime.

@@ -155,7 +155,7 @@ fn dropped_send_future_releases_after_last_task() {
         assert_eq!(peer.extract(), 1);
         assert_eq!(peer.calls(), "");
         assert_eq!(peer.drop_task(), 0);
-        // On a new thread.
+        // The release runs on a new thread.
         while peer.calls.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }

@@ -27,7 +27,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) type Order = Box<dyn FnOnce() -> Option<c_int> + Send>;
 
-/// An extraction by the application, on its own thread, which is suspended inside extract_data.
+/// An extraction by the application on a separate thread, suspended inside extract_data.
 pub(super) struct Extraction {
     task: i64,
     answers: Receiver<c_int>,
@@ -225,7 +225,7 @@ impl Player {
             self.replay.fail("the schema was neither taken nor refused");
         }
         if !raw.is_released() {
-            // SAFETY: the schema still has its share.
+            // SAFETY: the schema still holds its reference.
             drop(unsafe { Arc::from_raw(raw.private_data.cast::<TrackedObject>()) });
             self.schema_refused.fetch_or(is_first, Ordering::SeqCst);
         }
@@ -288,7 +288,7 @@ impl Player {
         code.unwrap_or_else(|_| hang("take"))
     }
 
-    /// `code` is the result of take, `returned` that of extract_data.
+    /// `code` is the result of take, `returned` the result of extract_data.
     fn finish_extraction(&self, step: &Value, code: c_int, returned: c_int) -> c_int {
         let task = number(step, "task");
         let extraction = {

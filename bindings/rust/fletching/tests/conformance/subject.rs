@@ -90,7 +90,7 @@ pub struct Subject {
             *mut Message,
         ) -> c_int,
     >,
-    /// For the traces, which async_replay plays.
+    /// Used for traces only, which async_replay plays.
     pub producer: *const c_void,
     pub consumer: *const c_void,
 }

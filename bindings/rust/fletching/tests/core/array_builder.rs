@@ -266,7 +266,8 @@ fn changed_child_count_leaks_children() {
     raw.array.n_children = -1;
     // SAFETY: the release rejects this count.
     drop(unsafe { DeviceArray::from_raw(raw) });
-    // The children keep their shares, so the columns leak, but nothing beyond the list is read.
+    // The children keep their references, so the columns leak, but no memory beyond the list is
+    // read.
     log.expect(&[]);
 }
 
@@ -308,7 +309,7 @@ fn from_values_accepts_any_owner() {
     check(Array::from(Vec::<i8>::new()), &[] as &[i8]);
     #[cfg(feature = "bytes")]
     check(Array::from(bytes::Bytes::from_static(b"ab")), b"ab");
-    /// A list inside its owner moves with the owner, so the address is that of its final place.
+    /// A list inside its owner moves with the owner, so the address must be taken after the move.
     struct NotedValues(Note, [u16; 2]);
     impl AsRef<[u16]> for NotedValues {
         fn as_ref(&self) -> &[u16] {

@@ -106,7 +106,7 @@ fn elements(tensor: &DlpackTensor) -> Vec<u8> {
     loop {
         let at: i64 = index.iter().zip(strides).map(|(at, step)| at * step).sum();
         let at = data.wrapping_offset(at as isize * item as isize);
-        // SAFETY: the address is that of an element.
+        // SAFETY: the address points to an element.
         bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(at, item) });
         let Some(axis) = (0..shape.len())
             .rev()
