@@ -18,7 +18,7 @@ import (
 
 // --- A consumer -----------------------------------------------------------------------------------
 
-// consumerPeer records the calls that it gets and keeps the tasks.
+// consumerPeer records the calls that it receives and keeps the tasks.
 type consumerPeer struct {
 	calls
 	handlers []abi.ArrowAsyncDeviceStreamHandler

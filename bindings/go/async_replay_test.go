@@ -73,7 +73,7 @@ type trace struct {
 	}
 }
 
-// playAll replays all traces of a side and reports those that differ.
+// playAll replays all traces of a side and reports the differences.
 func playAll(t *testing.T, side string, count int, play func(*trace) string) {
 	repository.Need(t)
 	path := filepath.Join("..", "..", "build", "go", "traces", side+".json")

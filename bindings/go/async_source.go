@@ -161,7 +161,7 @@ func releaseSlot(taken *slot[abi.ArrowDeviceArray]) {
 type asyncTask struct {
 	sending  *asyncSending
 	slot     *slot[abi.ArrowDeviceArray] // nil if the array is not made yet
-	number   int                         // in the stream, from 0
+	number   int                         // position in the stream, from 0
 	make     func() (*DeviceArray, error)
 	metadata []byte
 }

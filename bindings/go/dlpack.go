@@ -207,10 +207,10 @@ type ImportedTensor struct {
 	Schema *Schema
 	Array  *DeviceArray
 
-	// ReadOnly says that the memory is read-only, as is that of a legacy tensor.
+	// ReadOnly reports whether the memory is read-only. The memory of a legacy tensor always is.
 	ReadOnly bool
 
-	// Copied says that the memory is a copy for this import, made by the producer or by the import.
+	// Copied reports whether the memory is a copy for this import, made by the producer or by the import.
 	Copied bool
 }
 
@@ -223,7 +223,7 @@ type ImportedTensor struct {
 // taken from it are closed. After an error and after a copy it is called at once.
 //
 // Errors: ENOTSUP for types, strides and alignments that Arrow lacks, and for another major version; EINVAL for a
-// malformed or closed tensor; ENOMEM; with a stream those of ExportWithEvent. See dlpack.h.
+// malformed or closed tensor; ENOMEM; with a stream also the errors of ExportWithEvent. See dlpack.h.
 func (t *Tensor) DeviceArray(options TensorImportOptions) (*ImportedTensor, error) {
 	address := t.leave()
 	if address == 0 {
@@ -245,7 +245,7 @@ func (t *Tensor) DeviceArray(options TensorImportOptions) (*ImportedTensor, erro
 		isLegacy = 1
 	}
 	var flags C.uint64_t
-	// The device type is that of the tensor, which must not be read here. Any type with a runtime works.
+	// The core takes the device type from the tensor, which must not be read here. Any type with a runtime works.
 	order := options.Stream.numbers(abi.DeviceCUDA)
 	err := errorOf(C.import_tensor(C.uintptr_t(address), isLegacy, order, bits, cSchema(schema.raw), cDeviceArray(array.raw), &flags))
 	if err != nil {
@@ -312,7 +312,7 @@ func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 // WorkStream returns the framework's current work stream, for a tensor returned by a function without synchronization.
 // It returns OrderNothing for a device without events.
 //
-// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS if the table lacks the function, and EIO. For
+// Errors: ENOTSUP on devices other than CUDA and ROCm devices, ENOSYS if the table lacks the function, and EIO. For
 // host-readable memory, CUDA is queried for the current context: ENOENT if its library is not found.
 func (e *Exchange) WorkStream(deviceType abi.DeviceType, deviceID int32) (*ConsumerStream, error) {
 	var handle C.uintptr_t

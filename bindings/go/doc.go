@@ -46,8 +46,8 @@
 // Reader; OnSchema, OnTask and OnWarning of AsyncOptions; Make of AsyncBatch; and Close of an owner or an
 // attached value. Iterators and Open run on a separate goroutine and may.
 //
-// An address that was read, such as that of a buffer, keeps no memory alive: close the owner after the
-// last use of the address, or call runtime.KeepAlive there.
+// An address read from a struct, such as a buffer's, keeps no memory alive: close the owner after the last use of the
+// address, or call runtime.KeepAlive there.
 //
 // # Errors
 //

@@ -88,8 +88,7 @@ func foreign(code int32, text string) *Error {
 	return NewError(abi.SystemError(max(code, 0)), text, nil)
 }
 
-// codeOf returns the number passed to C for a user's error. The methods of such an error may panic, as those
-// of a nil *Error do.
+// codeOf returns the number passed to C for a user's error. The error's methods may panic, as they do for a nil *Error.
 func codeOf(err error) int32 {
 	code := abi.EIO
 	_ = guarded(func() error {

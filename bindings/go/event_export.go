@@ -16,14 +16,14 @@ import (
 // work that fills the buffers must already be enqueued, and later work on the stream must not write to
 // them. Call Export afterwards.
 //
-// The event is created in the stream's context, without timing, and recorded. It is valid, at the same
-// address, until the array and every child moved out of it are released. The last of these releases
-// destroys it, on any thread. In a child of fork it does not, nor if the context was destroyed, as far
-// as the driver reports this (reliably for a primary context and CUDA 12.0 or later).
+// The event is created in the stream's context, without timing, and recorded. It is valid, at the same address, until
+// the array and every child moved out of it are released. The last of these releases destroys it, on any thread, except
+// in a child of fork and if the driver reports that the context was destroyed (reliable for a primary context and CUDA
+// 12.0 or later).
 //
-// Errors: as for Synchronize; ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
-// EBUSY for a capturing stream; EINVAL if the array is closed or has an event, and if it or a nested array
-// is malformed. After an error the array is unchanged. An array may be used by one call at a time.
+// Errors: as for Synchronize; ENOTSUP for device types without CUDA, HIP or OpenCL streams; EBUSY for a capturing
+// stream; EINVAL if the array is closed or has an event, and if it or a nested array is malformed. After an error the
+// array is unchanged. An array may be used by one call at a time.
 func (a *DeviceArray) ExportWithEvent(stream Stream) error {
 	if a.IsReleased() {
 		return closed("export_with_event")

@@ -101,7 +101,7 @@ func TestManyNestedOwnersAreReleased(t *testing.T) {
 	must((&fletching.ArrayBuilder{}).Build(none)).Close()
 }
 
-// A value is dropped after the release of its struct, and also after that of a view.
+// A value is dropped after its struct is released, and also after a view is released.
 func TestNestedViewsCloseValuesInOrder(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 1, false))

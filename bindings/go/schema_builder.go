@@ -19,7 +19,7 @@ import (
 //
 // See "The ArrowSchema structure" in the Arrow C data interface.
 type SchemaBuilder struct {
-	// Format is the format string, or that of the indices for a dictionary-encoded type.
+	// Format is the format string; for a dictionary-encoded type, the indices' format string.
 	Format string
 
 	// Name is the name of the field. An empty name is written as "", because some consumers reject NULL.

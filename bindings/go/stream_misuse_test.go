@@ -61,7 +61,7 @@ func TestNilErrorPointerReturnsEIO(t *testing.T) {
 	}
 }
 
-// Close may be called at any time. The race detector checks this, and the type must not be that of another stream.
+// Close may be called at any time. The race detector checks this; the type must not be another stream's type.
 func TestDeviceTypeDuringClose(t *testing.T) {
 	for range 100 {
 		stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})

@@ -8,7 +8,7 @@
 //
 // # cdata by address
 //
-// The structs of arrow-go's package cdata are those of the C data interface and need no conversion:
+// The structs of arrow-go's package cdata are the C data interface's structs and need no conversion:
 //
 //	array, err := fletching.ImportArray(unsafe.Pointer(cArray)) // of a *cdata.CArrowArray
 //	err = array.Export(unsafe.Pointer(cArray))

@@ -68,7 +68,7 @@ func ImportRecordBatch(ctx context.Context, source *fletching.DeviceArray, schem
 
 // ImportBatch is ImportRecordBatch for an array that comes with its schema. It consumes both.
 //
-// Errors: also those of ImportSchema.
+// Errors: also the errors of ImportSchema.
 func ImportBatch(ctx context.Context, source *fletching.DeviceArray, schema *fletching.Schema, options Options) (arrow.RecordBatch, error) {
 	if source != nil {
 		defer source.Close() // no effect after the import

@@ -338,7 +338,7 @@ func pairsOf(metadata arrow.Metadata) fletching.Metadata {
 	return pairs
 }
 
-// formats are those of types without parameters.
+// formats maps types without parameters to their format strings.
 var formats = map[arrow.Type]string{
 	arrow.NULL: "n", arrow.BOOL: "b", arrow.INT8: "c", arrow.UINT8: "C", arrow.INT16: "s", arrow.UINT16: "S",
 	arrow.INT32: "i", arrow.UINT32: "I", arrow.INT64: "l", arrow.UINT64: "L",
@@ -351,7 +351,7 @@ var formats = map[arrow.Type]string{
 	arrow.STRUCT: "+s", arrow.MAP: "+m", arrow.RUN_END_ENCODED: "+r",
 }
 
-// units are those of times, with the letter in a format.
+// units maps time units to their letter in a format string.
 var units = map[arrow.TimeUnit]string{arrow.Second: "s", arrow.Millisecond: "m", arrow.Microsecond: "u", arrow.Nanosecond: "n"}
 
 func formatOf(dataType arrow.DataType) (string, error) {

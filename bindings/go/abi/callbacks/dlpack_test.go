@@ -23,7 +23,7 @@ func (exchange) CurrentWorkStream(device abi.DLDeviceType, id int32, out *uintpt
 	return 0
 }
 
-// errorRecorder records the arguments of set_error, whose signature is that of on_next_task up to the names.
+// errorRecorder records the arguments of set_error, which has the same signature as on_next_task except for the names.
 type errorRecorder struct {
 	callbacks.ArrowAsyncDeviceStreamHandlerCallbacks
 	kind, message string

@@ -16,7 +16,7 @@ import (
 
 // Check reports the operations of the package in the current folder that no example uses, and examples whose output is
 // not checked. An operation is an exported function or the name of an exported method; a method of several types needs
-// one example. The methods of unexported types are C callbacks and do not count, except those of the promoted types.
+// one example. The methods of unexported types are C callbacks and do not count, except for the promoted types.
 func Check(t *testing.T, unchecked, promoted []string) {
 	t.Helper()
 	examples := files(t, func(name string) bool { return strings.HasPrefix(name, "example_") })

@@ -168,7 +168,7 @@ func (api *API) Calls(function string) int64 {
 // Settle waits until no stream can make progress.
 func (api *API) Settle() { api.Call("FletchingStandinSettle") }
 
-// SettleReleases waits until no thread is in relaxed capture mode, which threads that release arrays use.
+// SettleReleases waits until no thread is in relaxed capture mode. Threads that release arrays use this mode.
 func (api *API) SettleReleases() {
 	for int64(api.Call("FletchingStandinRelaxedThreads")) > 0 {
 		runtime.Gosched()

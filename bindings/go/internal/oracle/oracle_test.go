@@ -131,7 +131,7 @@ func checkLayout(c *checker, s fields.Struct) {
 	}
 }
 
-// alignment returns the alignment of a struct in Go, which is at most that of int64. C aligns more strictly on some
+// alignment returns the alignment of a struct in Go, which is at most int64's alignment. C aligns more strictly on some
 // targets (see the documentation of package abi), where the alignment is not checked.
 func alignment(s fields.Struct) int {
 	most := reflect.TypeFor[int64]().Align()
@@ -141,7 +141,7 @@ func alignment(s fields.Struct) int {
 	return s.Type.Align()
 }
 
-// checkSignatures checks the signatures listed in package fields, which are those of package callbacks. The fields
+// checkSignatures checks the signatures listed in package fields, which package callbacks has too. The fields
 // themselves are uintptrs.
 func checkSignatures(c *checker, s fields.Struct) {
 	var names []string
