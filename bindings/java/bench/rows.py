@@ -1,7 +1,7 @@
 """The comparisons for the safe layer of Java: one entry per row of the table.
 
 Each run of a program is a JMH fork: warm-up, then the CPU time per call, including the garbage
-collector's. The heap bytes are those of compiled code.
+collector's. Heap bytes are measured in compiled code.
 """
 
 from __future__ import annotations

@@ -390,9 +390,9 @@ abstract class CapturingVendor extends Vendor {
   }
 
   /**
-   * Replaces a default stream by the legacy one: the per-thread default stream differs on another
-   * thread. The legacy default stream and those of all threads wait for each other (CUDA driver
-   * API, "Stream synchronization behavior").
+   * Replaces a default stream with the legacy one: the per-thread default stream differs on another
+   * thread. The legacy default stream and all per-thread default streams wait for each other (CUDA
+   * driver API, "Stream synchronization behavior").
    */
   @Override
   final DeviceStream resolve(DeviceStream stream) {

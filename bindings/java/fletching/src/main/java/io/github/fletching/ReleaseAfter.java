@@ -6,7 +6,7 @@ import io.github.fletching.abi.DeviceType;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Releases arrays after the work on a stream that reads them, and never earlier. */
+/** Releases arrays when a stream's work that reads them is done, and never earlier. */
 final class ReleaseAfter {
   private static final String OPERATION = "release_after";
   private static final AtomicLong LEAKED = new AtomicLong();

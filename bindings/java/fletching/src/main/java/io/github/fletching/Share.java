@@ -26,7 +26,7 @@ final class Share {
     C.copy(source, held.address, this.kind.size);
   }
 
-  /** Moves the struct into a share with one user, and replaces it by a Use. */
+  /** Moves the struct into a share with one user, and replaces it with a Use. */
   static Share begin(Kind kind, long struct) {
     Share share = new Share(kind, struct, 1);
     try {
