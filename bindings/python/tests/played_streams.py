@@ -223,7 +223,7 @@ class PlayedProducer:
 
 
 class PlayedConsumer:
-    """The consumer reports only that something changed; this class finds out what."""
+    """The consumer only notifies of a change; this class determines the change."""
 
     def __init__(self, notify: Any, context: int | None) -> None:
         self._notify, self._context = notify, context

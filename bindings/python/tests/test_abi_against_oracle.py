@@ -17,7 +17,7 @@ from cells import CONSTANTS, Checks, reporting, struct_key
 from reflection import Ctype
 
 STRUCTS = reflection.structs()
-# Names that only one side has fail, too.
+# A name that only one side has is also a failure.
 NAMES = list(dict.fromkeys([*STRUCTS, *oracle.struct_names()]))
 SLACK = 64
 LANGUAGE = "python"

@@ -1,7 +1,7 @@
 """The checks of the extension beside the model of tests/cuda_array_interface, on many dictionaries.
 
-Each is a sound one with a few values from a list of good and bad ones: what one rule finds changes
-what others may look at.
+Each is a valid dictionary with a few values replaced from a list of good and bad values, because a
+violation of one rule affects the checks of others.
 """
 
 from __future__ import annotations

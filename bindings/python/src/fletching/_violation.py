@@ -12,7 +12,7 @@ class Violation(NamedTuple):
     rule: str
     """The id of the rule, "cuda-array-interface.stream-zero"."""
     key: str
-    """The key: "stream", or "mask.stream" for the key of the mask."""
+    """The key: "stream", or "mask.stream" for the mask's key."""
     severity: str
     """"error" or "warning"."""
     found: str
