@@ -24,7 +24,7 @@ def console() -> Console:
 
 
 class Progress:
-    """The progress from `showing`. Tasks may start and end on any thread."""
+    """Progress bars, created by `showing`. Tasks may start and end on any thread."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject

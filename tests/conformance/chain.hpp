@@ -19,8 +19,8 @@ struct Link {
 };
 
 /// The languages in FLETCHING_CHAIN, such as "cpp go rust"; empty if it is unset. Each is the first
-/// subject of libfletching_subject_NAME.so in FLETCHING_LIB_DIR, except the one under test, which
-/// is itself: a process can have only one Go runtime.
+/// subject of libfletching_subject_NAME.so in FLETCHING_LIB_DIR, except the language under test,
+/// which uses `tested`: a process can have only one Go runtime.
 std::vector<Link> links(const FletchingSubject& tested);
 
 }  // namespace fletching::conformance

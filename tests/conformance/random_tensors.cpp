@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random tensors of one element type: their elements must survive the subject, and the subject with
-// each language of a chain before or after it.
+// Random tensors of one element type. Their elements must be unchanged after a round trip through
+// the subject, and through the subject and another language in either order.
 #include <algorithm>
 #include <array>
 #include <cerrno>

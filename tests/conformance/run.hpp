@@ -99,7 +99,7 @@ class Case {
 };
 
 /// Options for the validation layer. Each finding is a fault of the case in play. `party` limits
-/// the findings to those of the "producer" or "consumer"; NULL: any.
+/// the findings to the "producer" or the "consumer"; NULL: any.
 FletchingValidateOptions layer(std::int32_t level, const char* party = nullptr) noexcept;
 
 /// A case of the hostile peer (tests/hostile).
@@ -128,8 +128,7 @@ class Run {
   /// Whether to play the case. Call it once per case.
   bool begin(const char* name) noexcept;
   void report(const FletchingConformanceResult& result) noexcept;
-  /// Appends a cell to the file in FLETCHING_CELLS if the subject is the one of the column in
-  /// FLETCHING_COLUMN.
+  /// Appends a cell to the file in FLETCHING_CELLS if the subject is named by FLETCHING_COLUMN.
   void report(const Cell& cell, const FletchingConformanceResult& result, std::int64_t compared,
               std::int64_t own_releases) const;
 

@@ -187,7 +187,7 @@ struct Live {
   ArrowSchema schema_given = {};
   ArrowArray array_given = {};
   bool forgets = false;
-  /// For a stream:
+  /// Streams only:
   const json* calls = nullptr;
   const json* schema = nullptr;
   size_t next = 0;

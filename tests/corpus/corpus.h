@@ -54,8 +54,8 @@ FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusVerdict(int32_t index);
 FLETCHING_CORPUS_EXPORT const char* FletchingCorpusText(int32_t index, const char* key);
 /* Why a library ("pyarrow", "arrow-go", ...) answers differently from the verdict, or NULL. */
 FLETCHING_CORPUS_EXPORT const char* FletchingCorpusException(int32_t index, const char* library);
-/* The number of batches that a consumer of the stream gets, and the errno value after them, 0 at
- * the end. */
+/* The number of batches that a consumer of the stream receives, and the errno value after the last
+ * one; 0 if the stream ends. */
 FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusBatches(int32_t index);
 FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusError(int32_t index);
 

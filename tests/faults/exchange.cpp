@@ -43,7 +43,7 @@ class Source {
                ErrorReporting reporting = ErrorReporting::kReports) {
     run_.step((step_ + ": " + what).c_str(), reporting, body);
   }
-  // For a step that also destroys the event with which one stream waits for another.
+  // Runs a step that also destroys the event with which one stream waits for another.
   void joins(const char* what, const std::function<std::string()>& body) {
     attempt(what, body, ErrorReporting::kTriesContext);
   }

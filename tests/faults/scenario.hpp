@@ -35,7 +35,7 @@ class Run {
         function_(std::move(function)),
         fires_at_(function_.empty() ? -1 : control.calls(function_) + n) {}
 
-  // Runs the step. Returns false if its text is not "" or an earlier step failed.
+  // Runs the step. Returns false if it returns an error or an earlier step failed.
   bool step(const char* name, ErrorReporting reporting, const std::function<std::string()>& body);
 
   // Runs the step even if an earlier one failed.

@@ -111,7 +111,7 @@ class Trees {
     node.array.children = node.arrays.data();
   }
 
-  /// A buffer that ends with its allocation, of any alignment.
+  /// Returns a buffer at the end of its allocation, with any alignment.
   char* block(std::int64_t size) {
     const std::int64_t gap = below(2);
     blocks_.push_back(std::make_unique<char[]>(static_cast<std::size_t>(size + gap)));

@@ -85,8 +85,8 @@ void require_refused(Asserter& asserter, const char* what, const Status& status)
 
 }  // namespace
 
-// The reaper, a host wait and a query while this thread captures, and the errors of operations on a
-// captured stream.
+// Checks the reaper, a host wait and a query while this thread captures, and the errors of
+// operations on a captured stream.
 void check_capture(Asserter& asserter) {
   const Current current;
   const Stream captured;

@@ -1,8 +1,7 @@
 """Wrong specs of events: the meaning of sync_event, the runtime of an event, the query results.
 
 The ABI texts do not contain these facts. The vendors' libraries do: real ones for OpenCL and
-Vulkan, those of tests/standin for CUDA and HIP. Events of other runtimes cannot be tested on this
-machine.
+Vulkan, stand-ins for CUDA and HIP. Events of other runtimes cannot be tested on this machine.
 """
 
 from __future__ import annotations

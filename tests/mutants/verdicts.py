@@ -21,8 +21,8 @@ COMPILE_ERROR = "compile-error"
 GOOD = (KILLED, EQUIVALENT)
 ALL = (KILLED, EQUIVALENT, SURVIVED, NO_LINE, CRASH, COMPILE_ERROR)
 
-# A line of the oracle (tests/oracle), or of events/ about a result of the vendor's library. Other
-# lines of a language's tests do not match.
+# Matches the oracle's lines (tests/oracle), and the lines of events/ about a vendor library's
+# result. Other lines of a language's tests do not match.
 _ORACLE_LINE = re.compile(
     r"(?P<subject>ARROW_\w+|DLPACK_\w+|(?:Arrow|DL)\w+(?:\.\w+)*|[a-z_]+\.event)(?:\[\d+\])?"
     r"(?: argument \d+(?: \(\w+\))?| result)?: "
@@ -63,7 +63,7 @@ class Equivalents:
         return None
 
     def unused(self) -> Iterator[str]:
-        """Entries without a survivor, which could hide a defect later."""
+        """Returns the entries that match no survivor: they could hide a defect later."""
         for index, entry in enumerate(self._entries):
             if index not in self._used:
                 yield str(entry["mutants"])

@@ -87,7 +87,7 @@ def test_ignores_compile_time_code(found: list[Mutant]) -> None:
 
 
 def test_one_build_contains_all_mutants(found: list[Mutant], program: Path) -> None:
-    """Every mutant is killed, except those of the untested function."""
+    """Every mutant is killed, except in the untested function."""
     tests = trials.record([_test(program)], os.environ, program.parent / "seen")
     outcomes = {m: trials.attempt(n, tests, os.environ) for n, m in enumerate(found)}
     survived = [report.line(m) for m, trial in outcomes.items() if not trial.killed_by]

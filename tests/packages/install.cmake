@@ -6,7 +6,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${first}
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(RENAME "${first}" "${prefix}")
 
-# The installed headers must be exactly those of the tree.
+# The installed headers must be exactly the tree's headers.
 foreach(root "${SOURCE}/cpp/include" "${prefix}/include")
   file(GLOB_RECURSE headers LIST_DIRECTORIES false RELATIVE "${root}" "${root}/*")
   list(SORT headers)

@@ -12,7 +12,7 @@ from typing import Any
 
 NOT_SUPPORTED = "not-supported"
 STATUSES = ("real", "stand-in", "absent", NOT_SUPPORTED)
-# In the order of the matrix.
+# The order of the columns in the matrix.
 STRUCT_DIRECTIONS = ("layout", "c_writes", "c_verifies", "c_calls", "c_is_called")
 CASE_DIRECTIONS = ("array", "stream", "stream_failure")
 PEER_DIRECTIONS = ("array", "import")

@@ -29,11 +29,11 @@ struct FletchingStandinCounts {
 
 // Adds faults in the format of the environment variable FLETCHING_FAULT: `function:n:error`,
 // separated by commas. The n-th call from here returns the error; `*` means every call. Functions
-// have their source name; errors are names or numbers. Returns 0, or EINVAL if the text is invalid
-// or names something that this library does not have; then no fault is added.
+// have their source name; errors are names or numbers. Returns 0, or EINVAL if the string is
+// invalid or names a function or error that this library does not have; then no fault is added.
 int FletchingStandinSetFault(const char* text);
 
-// Removes all faults, including those of the environment.
+// Removes all faults, including faults from the environment.
 void FletchingStandinResetFaults(void);
 
 // Returns the number of calls of a function, including failed ones. Its variants (_v2, _ptsz, _spt)

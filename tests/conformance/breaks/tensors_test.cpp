@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of DLPack's structs. Rules for both structs are violated in the one of version 1.3.
+// The rules of DLPack's structs. Rules for both structs are violated in the versioned struct.
 #include <cerrno>
 #include <cstdint>
 

@@ -2,8 +2,8 @@
 
     peer_results.py [--write] NAME VERSION ARGUMENTS...
 
-ARGUMENTS are those of fletching_conformance. --write stores the results instead, keeps the notes of
-cases that are still wrong, and writes docs/measured/conformance-peers.md from all files.
+ARGUMENTS are passed to fletching_conformance. --write stores the results instead, keeps the notes
+of cases that are still wrong, and writes docs/measured/conformance-peers.md from all files.
 Exit codes: 0 as stored, 1 a result has changed.
 """
 

@@ -56,18 +56,19 @@ class Captures {
   bool record(Stream& stream, const Event& event);
   // Adds a stream that waits for an event of a capture to that capture.
   bool wait_on(Stream& stream, const Event& event);
-  // For a record outside a capture.
+  // Called when the event is recorded outside a capture.
   void forget(const Event& event);
 
-  // For calls that the vendors call unsafe: throws, and invalidates captures, if the calling
-  // thread's mode does not allow the call.
+  // Called by functions that the vendors call unsafe. Throws, and invalidates captures, if the
+  // calling thread's mode does not allow the call.
   void refuse_unsafe();
-  // For calls that no mode allows: querying or waiting for work that is only part of a graph.
+  // Called by functions that no mode allows: querying or waiting for work that is only part of a
+  // graph.
   void refuse_captured(Stream& stream);
   void refuse_captured(const Event& event);
   void refuse_invalidated(const Stream& stream);
 
-  // For a destroyed stream or context. Ends the captures that began there.
+  // Called when a stream or context is destroyed. Ends the captures that began there.
   void drop(const Stream& stream);
   void drop(const Context& context);
 
