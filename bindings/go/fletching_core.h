@@ -794,7 +794,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* a
 FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                                                struct FletchingMessage* message);
 
-/* The same for an event without its array. */
+/* The three operations for an event without its array. */
 FLETCHING_EXPORT int FletchingEventSynchronize(const struct FletchingEvent* event,
                                                struct FletchingMessage* message);
 FLETCHING_EXPORT int FletchingEventWaitOn(const struct FletchingEvent* event,
@@ -838,7 +838,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     int* ready, struct FletchingMessage* message);
 
-/* The same for an event without its array. */
+/* The three operations for an event without its array. */
 FLETCHING_EXPORT int FletchingEventSynchronizeVulkan(
     const struct FletchingEvent* event, const struct FletchingVulkanWaitContext* context,
     struct FletchingMessage* message);
@@ -1104,9 +1104,9 @@ FLETCHING_EXPORT void FletchingDeviceReportDestroy(struct FletchingDeviceReport*
 extern "C" {
 #endif
 
-/* The same four functions for each of the five structs with a release callback. The holder of a
- * struct whose `release` is not NULL owns the memory behind it, and releases it once (C Data
- * Interface, "Memory management"). A parent releases its children, unless they were moved out.
+/* Four functions for each of the five structs with a release callback. The holder of a struct whose
+ * `release` is not NULL owns the memory behind it, and releases it once (C Data Interface, "Memory
+ * management"). A parent releases its children, unless they were moved out.
  *
  * ...Init: zeroes every byte. The struct is then released, as required for a slot that a producer
  * fills. The old content is neither released nor read.
@@ -1661,7 +1661,8 @@ FLETCHING_EXPORT int FletchingTensorExport(const struct ArrowSchema* schema,
                                            uint32_t options, DLManagedTensorVersioned** tensor,
                                            struct FletchingMessage* message);
 
-/** The same for the struct from before DLPack 1.0. It has no flags: EINVAL unless WRITABLE. */
+/** Like FletchingTensorExport, for the struct from before DLPack 1.0. It has no flags: EINVAL
+ * unless WRITABLE. */
 FLETCHING_EXPORT int FletchingLegacyTensorExport(const struct ArrowSchema* schema,
                                                  struct ArrowDeviceArray* array,
                                                  const struct FletchingTensorStream* stream,

@@ -86,7 +86,7 @@ int FletchingProducerVerifyStream(const char* backend, const char* case_name, in
     check_batches(batches, fail_at);
     verify_stream(backend_by_name(backend), case_by_name(case_name), batches, fail_at, stream);
   });
-  // Only if the arguments were refused: verify_stream itself moves the stream out.
+  // Only if the arguments were rejected: verify_stream itself moves the stream out.
   if (stream != nullptr && stream->release != nullptr) stream->release(stream);
   return code;
 }

@@ -258,7 +258,7 @@ TEST(ArrayBuilder, RejectsExceededCapacity) {
             "capacity.arrays is too small: expected at least 9223372036854775807, got 2");
 }
 
-// After a refused add_children its result may be used: setting a child, or adding children or a
+// After a rejected add_children its result may be used: setting a child, or adding children or a
 // dictionary to it, has no effect.
 TEST(ArrayBuilder, SetsRejectedChildrenWithoutEffect) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {

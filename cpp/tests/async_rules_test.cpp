@@ -102,7 +102,7 @@ TEST(SameSchema, RejectsOtherSchemaFromPeer) {
   }
 }
 
-/// A batch whose only fault is its number of buffers; only strict mode refuses it.
+/// A batch whose only fault is its number of buffers; only strict mode rejects it.
 TEST(SameSchema, StrictComparesWholeTree) {
   for (const bool strict : {false, true}) {
     PeerProducer peer;

@@ -80,7 +80,7 @@ struct Plan {
   int cancel_at = kNever;          // the application cancels instead of reading this batch
   int fail_at = kNever;            // the source fails instead of delivering this batch
   int lose_at = kNever;            // the extraction of this batch fails
-  int refuse_at = kNever;          // the application refuses this task
+  int refuse_at = kNever;          // the application rejects this task
   int outside_cancel_at = kNever;  // a third thread cancels at about this batch
   bool drops = false;              // every third task is dropped
   bool inside = false;             // read inside on_task, otherwise on an application thread

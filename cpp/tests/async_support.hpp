@@ -109,7 +109,7 @@ struct PeerHandler {
   int task_came(ArrowAsyncTask* task, const char* metadata) {
     const std::string name = task == nullptr ? "end" : "task";
     log.push_back(name);
-    if (task != nullptr && refuse != name) tasks.push_back(*task);  // refused ones are not taken
+    if (task != nullptr && refuse != name) tasks.push_back(*task);  // rejected ones are not taken
     task_metadata.push_back(block_of(metadata));
     if (inside) inside(name);
     return refuse == name ? EIO : 0;
@@ -124,7 +124,7 @@ struct PeerHandler {
   ArrowAsyncDeviceStreamHandler raw{};
   Log log;
   std::function<void(const std::string&)> inside;  // runs inside the call with this name
-  std::string refuse;                              // the name of the call to refuse
+  std::string refuse;                              // the name of the call to reject
   Schema schema;
   std::vector<ArrowAsyncTask> tasks;
   std::string message;

@@ -96,7 +96,7 @@ TEST(Rules, ArrayBuffersNullAccepted) {
   }
 }
 
-// As a producer: an unaligned tensor is refused, or copied to aligned memory.
+// As a producer: an unaligned tensor is rejected, or copied to aligned memory.
 TEST(Rules, ArrayBuffersAligned) {
   const auto* odd = reinterpret_cast<const unsigned char*>(kValues.data()) + 1;
   ForeignTensor refused(kInt32, odd, {2});

@@ -99,7 +99,7 @@ TEST(DlpackExport, ConvertsBool8ToBool) {
 
 struct TypeRow {
   const char* format;
-  int code;  // -1: refused
+  int code;  // -1: rejected
   int bits;
   bool storage_only;
 };
@@ -297,7 +297,7 @@ TEST(DlpackExport, RejectsDeviceIdOutOfRange) {
   EXPECT_EQ(refused(data.on(ARROW_DEVICE_CUDA, std::int64_t{1} << 40)).code(), ERANGE);
 }
 
-/// The shape of a tensor of `size` elements with these parameters; empty if it is refused.
+/// The shape of a tensor of `size` elements with these parameters; empty if it is rejected.
 Sizes shape_of(const std::string& parameters, int size) {
   Data values("i", size, kValues.data());
   Data tensors("+w:" + std::to_string(size), 1);

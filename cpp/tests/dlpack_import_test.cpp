@@ -118,7 +118,7 @@ TEST(DlpackImport, RejectsNull) {
 struct TypeRow {
   int code;
   int bits;
-  const char* format;  // nullptr: refused
+  const char* format;  // nullptr: rejected
   int repeat;
   bool storage_only;
 };

@@ -64,7 +64,7 @@ inline ArrowArray foreign_array(Log* log, const std::string& name, size_t childr
   return array;
 }
 
-/// The same on CUDA device 3, with an event that the array's release destroys.
+/// Like foreign_array, on CUDA device 3, with an event that the array's release destroys.
 inline ArrowDeviceArray foreign_device_array(Log* log, const std::string& name, size_t children,
                                              bool with_dictionary = false) {
   ArrowDeviceArray array{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack tensors of the hostile peer: each is imported or refused as the catalogue says, with any
+// DLPack tensors of the hostile peer: each is imported or rejected as the catalogue says, with any
 // options, and its deleter is called once.
 #include <gtest/gtest.h>
 

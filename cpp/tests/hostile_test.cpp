@@ -48,7 +48,7 @@ std::string error_of(const HostileCase& played, Options options) {
   return {};
 }
 
-// A strict reader refuses the tolerated cases and names the rule.
+// A strict reader rejects the tolerated cases and names the rule.
 TEST(Hostile, StrictStreamsRejectToleratedCases) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileDeviceStream)) {
     if (played.outcome != kFletchingHostileTolerated) continue;

@@ -71,7 +71,7 @@ TYPED_TEST(OwnerOrder, AssignmentMovesBeforeRelease) {
   EXPECT_EQ(log, (Log{"first", "second"}));
 }
 
-// The same with a Result whose new content is an error and whose old one is a value.
+// As above, for a Result that changes from a value to an error.
 TYPED_TEST(OwnerOrder, ResultAssignmentMovesBeforeRelease) {
   auto next = std::make_unique<Result<Owner<TypeParam>>>(
       Error(EIO, "an error with a text that is too long to be inside the string"));

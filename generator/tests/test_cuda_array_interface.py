@@ -197,7 +197,7 @@ def of_checks() -> Mutants:
     key_since = {key.name: key.since for key in CAI.keys}
     for i, check in enumerate(CAI.checks):
         yield f"no check {check.name}", without(i, "checks")
-        # A check cannot be older than its key; the meaning check refuses that.
+        # A check cannot be older than its key; the meaning check rejects that.
         if check.since > key_since.get(check.key or "", 0):
             yield f"{check.name} a version earlier", with_entry(i, "checks", since=check.since - 1)
         if check.since:

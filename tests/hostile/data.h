@@ -17,7 +17,7 @@ enum { kChildren = 2, kLength = 3, kDepth = 100000 };
  * except release and private_data: release does not read the others. */
 int MakeSchema(int has_children, struct ArrowSchema* out);
 int MakeArray(int has_children, struct ArrowArray* out);
-/* The same for a device array on the CPU. */
+/* Like MakeArray, for a device array on the CPU. */
 int MakeDeviceArray(int has_children, struct ArrowDeviceArray* out);
 
 /* Releases correctly, but leaves `release` set. */

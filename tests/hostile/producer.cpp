@@ -132,7 +132,7 @@ void DeliverSchema(void* argument) {
   ArrowSchema schema{};
   if (given.empty() && MakeSchema(0, &schema) != 0) return;
   NoteResult(run, run->handler->on_schema(run->handler, given == "null" ? nullptr : &schema));
-  /* A handler that refuses the schema leaves it here. */
+  /* A handler that rejects the schema leaves it here. */
   if (schema.release != nullptr) schema.release(&schema);
 }
 

@@ -125,7 +125,7 @@ nb::dict to_dictionary(const MetadataView& metadata);
 
 /// Returns the field's index for an index or a name; -1 if no field matches.
 int64_t find_column(const ArrowSchema& schema, nb::handle column);
-/// Does the same for a column. Raises Error if no column matches.
+/// Overload for a column. Raises Error if no column matches.
 int64_t column_index(const ArrowSchema& schema, nb::handle column);
 
 }  // namespace fletching::python

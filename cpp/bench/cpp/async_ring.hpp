@@ -6,7 +6,7 @@
 // mutex and no condition variable.
 //
 // Supported: back-pressure, end of stream, on_error for an invalid request, cancel, a handler that
-// refuses, a second extraction, and a release that waits for open tasks.
+// rejects, a second extraction, and a release that waits for open tasks.
 // Not supported: several threads on one side, out-of-order extraction, a window of kSlots or more,
 // metadata, checks of the peer's arguments, a release while request or cancel runs.
 #ifndef FLETCHING_BENCHMARKS_ASYNC_RING_HPP

@@ -418,7 +418,7 @@ Result<DeviceArray> make_device_array(ArrayValues values,
                             sync_event);
 }
 
-/// The same on the CPU.
+/// Like make_device_array, for an array on the CPU.
 template <class Object>
 Result<DeviceArray> make_cpu_array(ArrayValues values, std::initializer_list<const void*> buffers,
                                    Object&& object) noexcept {

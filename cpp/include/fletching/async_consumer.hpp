@@ -86,7 +86,7 @@ class AsyncConsumer {
     return take(detail::AsyncConsumerCore::When::kNow, more);
   }
 
-  /// The same, but waits for a task; empty only when the stream has ended. Do not call it on the
+  /// Like `take`, but waits for a task; empty only when the stream has ended. Do not call it on the
   /// producer's threads: it would deadlock.
   std::optional<Result<AsyncBatch>> wait_and_take(std::int64_t more = 0) noexcept {
     return take(detail::AsyncConsumerCore::When::kWait, more);

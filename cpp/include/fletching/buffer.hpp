@@ -112,7 +112,7 @@ Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index, int64_
   });
 }
 
-/// The same with the array's length as `count`.
+/// Overload with the array's length as `count`.
 template <class T, RawArray Raw>
 Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index) noexcept {
   return buffer<T>(array, index, array.length());

@@ -351,7 +351,7 @@ Result<ArrayFindings> check_array(const ArrowSchema& schema, const Raw& array,
   });
 }
 
-/// The same without a list of findings: returns EINVAL with the first finding. ENOMEM.
+/// Like check_array, but returns EINVAL with the first finding. ENOMEM.
 template <RawArray Raw>
 Status verify_array(const ArrowSchema& schema, const Raw& array) noexcept {
   const Result<ArrayFindings> found = check_array(schema, array, 1);

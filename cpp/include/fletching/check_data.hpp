@@ -198,7 +198,7 @@ class DataCheck {
     }
   }
 
-  /// The same rules as check_array for a positive null_count.
+  /// Applies check_array's rules for a positive null_count.
   void check_place_of_nulls(int64_t nulls, const TreePlace& at) {
     const auto refuse = [&](std::string_view rule, const char* what) {
       report(rule, at,
@@ -562,7 +562,7 @@ Result<ArrayFindings> check_data(const ArrowSchema& schema, const Raw& array,
   });
 }
 
-/// The same without a list of findings: returns EINVAL with the first finding. ENOMEM.
+/// Like check_data, but returns EINVAL with the first finding. ENOMEM.
 template <RawArray Raw>
 Status verify_data(const ArrowSchema& schema, const Raw& array) noexcept {
   const Result<ArrayFindings> found = check_data(schema, array, 1);

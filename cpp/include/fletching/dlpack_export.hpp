@@ -115,17 +115,16 @@ Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
   return detail::refuse_arguments<Schema, Array>();
 }
 
-/// The same for the struct from before DLPack 1.0. It has no read-only or copied flag: EINVAL
-/// unless options.read_only is false.
+/// Like to_dlpack, for the struct from before DLPack 1.0. It has no read-only or copied flag:
+/// EINVAL unless options.read_only is false.
 inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                                    const DlpackExportOptions& options) noexcept {
   return detail::export_tensor<DLManagedTensor>(&FletchingLegacyTensorExport, schema, array,
                                                 nullptr, options);
 }
 
-/// The same as the functions without a stream, but first orders the consumer after the array's
-/// sync_event: makes its stream wait, without blocking, or blocks the host. The event lives until
-/// the tensor is deleted.
+/// Overload with a stream: first orders the consumer after the array's sync_event. Makes its stream
+/// wait, without blocking, or blocks the host. The event lives until the tensor is deleted.
 ///
 /// Nulls: after a host wait, host-readable validity bitmaps are read, so that an array with a
 /// null_count of -1 is exported if all bits are set.
@@ -151,7 +150,7 @@ Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
                                const DlpackExportOptions& /*options*/ = {}) noexcept {
   return detail::refuse_arguments<Schema, Array>();
 }
-/// The same for a third argument that is neither a stream nor options.
+/// Overload for a third argument that is neither a stream nor options: does not compile.
 template <class Stream>
   requires(!std::is_convertible_v<Stream, const ConsumerStream&> &&
            !std::is_convertible_v<Stream, const DlpackExportOptions&>)

@@ -102,13 +102,13 @@ inline Result<ImportedTensor> from_dlpack(DlpackTensor tensor,
   return detail::import_tensor(std::move(tensor), nullptr, options);
 }
 
-/// The same for the struct from before DLPack 1.0. Its memory is treated as read-only.
+/// Overload for the struct from before DLPack 1.0. Its memory is treated as read-only.
 inline Result<ImportedTensor> from_dlpack(LegacyDlpackTensor tensor,
                                           const DlpackImportOptions& options = {}) noexcept {
   return detail::import_tensor(std::move(tensor), nullptr, options);
 }
 
-/// The same for a tensor whose producer was called with `stream`: the array gets a sync_event for
+/// Overload for a tensor whose producer was called with `stream`: the array gets a sync_event for
 /// the current work on that stream, so its consumers may use any stream. With Ordering::kNone or
 /// kHost no work is pending, and the array has no event. A copy (Strided::kCopy) has no event
 /// either: the host waits for the stream before it copies.

@@ -111,7 +111,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* a
 FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                                                struct FletchingMessage* message);
 
-/* The same for an event without its array. */
+/* The three operations for an event without its array. */
 FLETCHING_EXPORT int FletchingEventSynchronize(const struct FletchingEvent* event,
                                                struct FletchingMessage* message);
 FLETCHING_EXPORT int FletchingEventWaitOn(const struct FletchingEvent* event,
@@ -155,7 +155,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     int* ready, struct FletchingMessage* message);
 
-/* The same for an event without its array. */
+/* The three operations for an event without its array. */
 FLETCHING_EXPORT int FletchingEventSynchronizeVulkan(
     const struct FletchingEvent* event, const struct FletchingVulkanWaitContext* context,
     struct FletchingMessage* message);

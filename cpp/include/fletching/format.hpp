@@ -291,7 +291,7 @@ inline Result<Format> parse_format(std::string_view text) noexcept {
   return detail::guarded([&] { return detail::parse_known_format(text); });
 }
 
-/// The same for ArrowSchema::format of any producer. EINVAL also for NULL.
+/// Overload for ArrowSchema::format. EINVAL also for NULL.
 inline Result<Format> parse_format(const char* text) noexcept {
   return detail::guarded([&]() -> Result<Format> {
     if (text == nullptr) {

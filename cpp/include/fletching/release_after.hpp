@@ -16,7 +16,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// The same as release_after, with a choice for a captured stream.
+/// Like release_after, with a choice for a captured stream.
 inline Status defer_release(DeviceArray& array, const FletchingStream& stream, int on_capture) {
   ArrowDeviceArray taken;
   array.move_to(&taken);

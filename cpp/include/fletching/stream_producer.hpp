@@ -326,7 +326,8 @@ Result<DeviceArrayStream> make_device_stream(Schema schema, ArrowDeviceType devi
   }
 }
 
-/// The same on the CPU, with Array or Result<Array>. Source: C stream interface.
+/// Like make_device_stream, for a stream of Array or Result<Array> on the CPU. Source: C stream
+/// interface.
 template <class Content>
 Result<ArrayStream> make_array_stream(Schema schema, Content&& content) noexcept {
   if constexpr (detail::is_stream_content<Content, Array>()) {

@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-/* The same four functions for each of the five structs with a release callback. The holder of a
- * struct whose `release` is not NULL owns the memory behind it, and releases it once (C Data
- * Interface, "Memory management"). A parent releases its children, unless they were moved out.
+/* Four functions for each of the five structs with a release callback. The holder of a struct whose
+ * `release` is not NULL owns the memory behind it, and releases it once (C Data Interface, "Memory
+ * management"). A parent releases its children, unless they were moved out.
  *
  * ...Init: zeroes every byte. The struct is then released, as required for a slot that a producer
  * fills. The old content is neither released nor read.

@@ -46,7 +46,7 @@ struct WaitContext;  // fletching/vulkan_event.hpp
 /// for the current HIP device.
 ///
 /// CUDA and HIP graphs: the operations neither fail nor disturb a capture in any mode, by another
-/// thread or by the calling thread on another stream. HIP before ROCm 7.2 may refuse to query an
+/// thread or by the calling thread on another stream. HIP before ROCm 7.2 may fail to query an
 /// event while any thread captures in global mode, and invalidates that capture. An event that the
 /// producer recorded into a capture, other than as an external event, cannot be waited on: the
 /// driver returns an error and invalidates the capture.
@@ -110,17 +110,16 @@ class SyncEvent {
     return ask([&](int* ready) { return detail::in_core(&FletchingEventReady, &event_, ready); });
   }
 
-  /// The same for Vulkan. A VkEvent has no host wait, so it is polled, with sleeps of up to a
+  /// Overload for Vulkan. A VkEvent has no host wait, so it is polled, with sleeps of up to a
   /// millisecond. This and the next two functions are defined in fletching/vulkan_event.hpp.
   [[nodiscard]] Status synchronize(const vulkan::WaitContext& context) const noexcept;
 
-  /// The same for Vulkan, into a command buffer that is being recorded, outside of a render pass.
-  /// Submit the command buffer to the producer's queue: a VkEvent does not order work on other
-  /// queues.
+  /// Overload for Vulkan: records the wait into a command buffer, outside of a render pass. Submit
+  /// the command buffer to the producer's queue: a VkEvent does not order work on other queues.
   [[nodiscard]] Status wait_on(const vulkan::WaitContext& context,
                                void* command_buffer) const noexcept;
 
-  /// The same for Vulkan. The event must not be device-only.
+  /// Overload for Vulkan. The event must not be device-only.
   [[nodiscard]] Result<bool> ready(const vulkan::WaitContext& context) const noexcept;
 
  private:

@@ -92,7 +92,8 @@ FLETCHING_EXPORT int FletchingTensorExport(const struct ArrowSchema* schema,
                                            uint32_t options, DLManagedTensorVersioned** tensor,
                                            struct FletchingMessage* message);
 
-/** The same for the struct from before DLPack 1.0. It has no flags: EINVAL unless WRITABLE. */
+/** Like FletchingTensorExport, for the struct from before DLPack 1.0. It has no flags: EINVAL
+ * unless WRITABLE. */
 FLETCHING_EXPORT int FletchingLegacyTensorExport(const struct ArrowSchema* schema,
                                                  struct ArrowDeviceArray* array,
                                                  const struct FletchingTensorStream* stream,

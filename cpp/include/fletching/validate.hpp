@@ -84,7 +84,7 @@ Result<Schema> validate(Schema schema, FindingReport auto& report,
   return detail::validated(std::move(schema), report, options, &FletchingValidateSchema);
 }
 
-/// The same for an array. A level above PROTOCOL compares it with the schema first.
+/// Overload for an array. A level above PROTOCOL compares it with the schema first.
 Result<Array> validate(Array array, const ArrowSchema& schema, FindingReport auto& report,
                        const ValidateOptions& options = {}) noexcept {
   const auto wrap = [&](ArrowArray* raw, const auto* given, FletchingMessage* message) {
@@ -101,7 +101,7 @@ Result<DeviceArray> validate(DeviceArray array, const ArrowSchema& schema,
   return detail::validated(std::move(array), report, options, wrap);
 }
 
-/// The same for a tensor. ENOTSUP also for another major version.
+/// Overload for a tensor. ENOTSUP also for another major version.
 Result<DlpackTensor> validate(DlpackTensor tensor, FindingReport auto& report,
                               const ValidateOptions& options = {}) noexcept {
   return detail::validated_tensor(std::move(tensor), report, options, &FletchingValidateTensor);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core with allocation failures. */
+ * Includes the core and makes its allocations fail. */
 #ifndef FLETCHING_TESTS_CORE_MEMORY_H
 #define FLETCHING_TESTS_CORE_MEMORY_H
 
@@ -15,7 +15,7 @@ static _Thread_local int allocations_left = -1;
 
 static void fail_allocation(int nth) { allocations_left = nth; }
 
-/* Returns whether it has failed, and disables further failures. */
+/* Returns whether the allocation has failed, and disables further failures. */
 static bool has_failed_allocation(void) {
   const bool has_failed = allocations_left == -2;
   allocations_left = -1;

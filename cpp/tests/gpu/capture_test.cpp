@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Events while streams are captured into CUDA and HIP graphs: the library invalidates no capture
-// and never treats a refused query as done.
+// and never treats a rejected query as done.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 """Reads YAML into plain data, and remembers the line of every key.
 
 The spec uses a subset of YAML 1.2: one document of mappings with text as keys, lists, text,
-integers, booleans and null. Fractions, anchors and tags are refused: a version such as 1.10 is not
+integers, booleans and null. Fractions, anchors and tags are rejected: a version such as 1.10 is not
 a number, and a reader should see every value in place.
 """
 
@@ -15,7 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-_LONGEST_NUMBER = 100  # characters; Python refuses to convert much longer ones
+_LONGEST_NUMBER = 100  # characters; Python does not convert much longer ones
 
 Path = tuple[str | int, ...]
 Lines = dict[Path, int]  # {("devices", 3, "value"): 12}

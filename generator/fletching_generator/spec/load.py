@@ -62,7 +62,8 @@ def load_declarations(root: Path) -> model.Declarations:
 def load_spec(root: Path, *, events: bool = True) -> model.Spec:
     """Returns the validated spec under `root`. Raises SpecError.
 
-    `events`: compare the devices' events with the runtimes; not for deliberately wrong specs.
+    `events`: whether to compare the devices' events with the runtimes; false for deliberately wrong
+    specs.
     """
     files = SpecFiles(root)
     declarations = _declarations(files)

@@ -55,7 +55,7 @@ enum {
   /* The peer reports an error, which must arrive with the errno of CaseCode. */
   kFletchingHostileReported = 3,
   /* A harmless violation, or a rare feature that not every library supports: accepted, with a
-   * warning if the library has warnings, or refused. */
+   * warning if the library has warnings, or rejected. */
   kFletchingHostileTolerated = 4,
   /* The peer sends nothing more until the code under test cancels. */
   kFletchingHostileStalled = 5

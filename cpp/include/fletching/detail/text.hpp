@@ -67,10 +67,10 @@ inline std::string printable(std::string_view text) {
   return result;
 }
 
-/// The same for a C string. Returns an empty string for NULL.
+/// Overload for a C string. Returns an empty string for NULL.
 inline std::string printable(const char* text) {
   if (text == nullptr) return {};
-  // A text may lack its NUL: read only one byte past the limit, to detect a longer text.
+  // The string may lack its NUL: read only one byte past the limit, to detect a longer string.
   const void* end = std::memchr(text, '\0', kMaxText + 1);
   return printable(
       end == nullptr

@@ -32,13 +32,13 @@ struct FletchingWaiter; /* fletching/waiter.h */
 
 /* --- The subject --- */
 
-/** The subject checks the structs of a schema on import, and refuses invalid ones. */
+/** The subject checks the structs of a schema on import, and rejects invalid ones. */
 #define FLETCHING_SUBJECT_CHECKS_SCHEMAS 1u
-/** The subject reads formats, and refuses unknown ones. */
+/** The subject reads formats, and rejects unknown ones. */
 #define FLETCHING_SUBJECT_CHECKS_FORMATS 2u
-/** The subject compares an array's struct with the schema, and refuses mismatches. */
+/** The subject compares an array's struct with the schema, and rejects mismatches. */
 #define FLETCHING_SUBJECT_CHECKS_ARRAYS 4u
-/** The subject reads the buffers of a CPU array, and refuses invalid content. */
+/** The subject reads the buffers of a CPU array, and rejects invalid content. */
 #define FLETCHING_SUBJECT_CHECKS_DATA 8u
 /* Not a promise: the subject converts arrays to those of another library. It may count nulls, omit
  * a bitmap without nulls, relocate empty buffers, buffers at odd addresses and the sizes of
@@ -61,7 +61,7 @@ typedef int (*FletchingSubjectConnect)(void* context,
 struct FletchingSubjectProducer {
   size_t size; /* sizeof(struct FletchingSubjectProducer) */
   void* self;  /* passed to every function */
-  /** Takes ownership of the schema. This and the next two may refuse their struct. */
+  /** Takes ownership of the schema. This and the next two may reject their struct. */
   void (*schema)(void* self, struct ArrowSchema* schema);
   /** Takes ownership of a batch. */
   void (*batch)(void* self, struct ArrowDeviceArray* batch);
@@ -95,7 +95,7 @@ struct FletchingSubjectConsumer {
   /** Discards the oldest queued task. Returns an errno value if none is queued. May be NULL. */
   int (*drop)(void* self);
   void (*cancel)(void* self);
-  /** Makes the application refuse the next schema or task with the errno value. May be NULL. */
+  /** Makes the application reject the next schema or task with the errno value. May be NULL. */
   void (*refuse_next)(void* self, int code);
   /** The number of the state in docs/reference/async.md. May be NULL. */
   int32_t (*state)(void* self);
