@@ -82,7 +82,7 @@ fn check_released_array_returns_finding() {
 
 type Found = Arc<Mutex<Vec<Finding>>>;
 
-/// Makes a validated stream of one array of the type "i", and its findings.
+/// Returns a stream of one array of type "i" under validation, and the list of findings.
 fn stream(format: &str, how: impl Into<Validation>) -> (DeviceArrayStream, Found) {
     load();
     let batches = [Ok(Array::from(vec![1i32]).into())];

@@ -18,7 +18,7 @@
 //! context, and each restores the thread's current context, or the thread's HIP device.
 //!
 //! CUDA and HIP graphs: while another thread captures, the operations neither fail nor disturb the
-//! capture. HIP before ROCm 7.2 may refuse a query while any thread captures in global mode, and
+//! capture. HIP before ROCm 7.2 may reject a query while any thread captures in global mode, and
 //! invalidate that capture.
 //!
 //! See "Synchronization Events" in the Arrow C device data interface.
@@ -198,7 +198,7 @@ impl DeviceArray {
     /// [`wait_on`](Self::wait_on) with a choice for a stream that is being captured.
     pub fn wait_on_with(&self, stream: &Stream, on_capture: OnCapture) -> Result<(), Error> {
         let stream = stream.to_core(self.device_type());
-        // SAFETY: as in synchronize; the stream is alive, see Stream::from_raw.
+        // SAFETY: as in synchronize; the stream is alive by the contract of `Stream::from_raw`.
         unsafe {
             call!(
                 "wait_on",
@@ -305,8 +305,8 @@ impl DeviceArray {
         let runtime = Runtime::of(raw.device_type);
         let stream = stream.to_core(runtime.map_or(stream.device_type, |_| raw.device_type));
         let on_capture = OnCapture::Refuse as c_int;
-        // SAFETY: the array was owned, and the core takes it. The stream is valid, see
-        // Stream::from_raw.
+        // SAFETY: the array was owned, and the core takes it. The stream is valid by the contract
+        // of `Stream::from_raw`.
         unsafe {
             call!(
                 "release_after",

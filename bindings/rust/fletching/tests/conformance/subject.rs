@@ -125,7 +125,7 @@ pub unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), Er
     code
 }
 
-/// Converts an index. A negative or too large one becomes an index that no child has.
+/// Converts an index. A negative or too large index becomes `usize::MAX`, which no child has.
 fn place(index: i64) -> usize {
     index.try_into().unwrap_or(usize::MAX)
 }

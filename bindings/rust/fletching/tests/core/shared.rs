@@ -349,7 +349,7 @@ fn view_rejects_cyclic_children() {
     let message =
         "view: the struct or a descendant is nested too deep: expected at most 256 levels";
     refused(shared.view(), message);
-    // The same for the dictionary, which is walked after the children.
+    // As above, for the dictionary, which is walked after the children.
     // SAFETY: the schema from above.
     unsafe { ((*place).n_children, (*place).dictionary) = (0, place) };
     refused(shared.view(), message);

@@ -40,7 +40,7 @@ fn rule_dlpack_byte_offset_applied() {
 
 #[test]
 fn rule_dlpack_device_id_not_assumed() {
-    // Every number is passed on: only the producer's runtime knows its meaning.
+    // Every device id is passed on: only the producer's runtime knows its meaning.
     for id in [0, 1, 77, -3] {
         let array = imported(&ForeignTensor::int32(&[2], &[]).on(2, id), shared()).array;
         assert_eq!(array.device_type(), ArrowDeviceType::CUDA);
