@@ -23,7 +23,8 @@ type Column struct {
 	problem      error
 }
 
-// NumberColumn returns a column of the values without a copy. They must not be modified until the batch is released.
+// NumberColumn returns a column that uses the values without a copy. They must not be modified until the batch is
+// released.
 func NumberColumn[T Primitive](name string, values []T) Column {
 	return Column{name: name, format: FormatOf[T](), length: len(values), buffers: []unsafe.Pointer{nil, first(values)}}
 }

@@ -151,7 +151,8 @@ func readyOf(outcome C.struct_Outcome) (bool, error) { return outcome.is_ready !
 // CUDA contexts: an operation on a stream uses the stream's context. No operation creates a context, and each restores
 // the thread's current context, or the thread's HIP device. A goroutine that has made a context current must lock its
 // thread (runtime.LockOSThread). While another thread captures a graph, the operations neither fail nor disturb the
-// capture; HIP before ROCm 7.2 may refuse a query while any thread captures in global mode, and invalidate that capture.
+// capture; HIP before ROCm 7.2 may reject a query while any thread captures in global mode, and invalidate that
+// capture.
 //
 // Synchronize may be called concurrently from any goroutine. See "Synchronization Events" in the Arrow C device data
 // interface.

@@ -32,5 +32,5 @@ func sumOnGPU(address unsafe.Pointer, cuStream uintptr, launch func(values uintp
 }
 
 func ExampleDeviceArray_ReleaseAfter() {
-	_ = sumOnGPU // called with an address that a C producer has filled in
+	_ = sumOnGPU // a consumer calls it with the address of a struct that a C producer filled
 }

@@ -292,7 +292,8 @@ func TestStandinCanceledWaitsKeepNoThread(t *testing.T) {
 	})
 }
 
-// A wait whose context can end finishes with a wait in the runtime, and leaves no reference: Close releases the array.
+// A wait with a context that is never canceled waits in the runtime. It keeps no reference, so Close releases the
+// array.
 func TestStandinOpenContextWaitsInRuntime(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

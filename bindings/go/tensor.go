@@ -255,7 +255,7 @@ type TensorData struct {
 // strides. The owner, which may be nil, is kept until the deleter has run. If it has a Close method, it is called then.
 //
 // Errors: EINVAL for a negative size, more than 64 dimensions, 2^63 or more elements, a wrong number of strides, and an
-// unknown flag; ENOMEM. After an error the caller still owns the owner.
+// unknown flag; ENOMEM. After an error the caller still owns it.
 func NewTensor(data TensorData, owner any) (*Tensor, error) {
 	if data.Strides != nil && len(data.Strides) != len(data.Shape) {
 		return nil, invalid("tensor: strides: expected %d, one for each size, got %d", len(data.Shape), len(data.Strides))

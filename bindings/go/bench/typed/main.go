@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The imports of `make bench-go` into arrow-go arrays with package arrowgo. Program arrowgo uses cdata.
+// Benchmarks of imports into arrow-go arrays with package arrowgo, for `make bench-go`. Program arrowgo uses cdata.
 package main
 
 import (
