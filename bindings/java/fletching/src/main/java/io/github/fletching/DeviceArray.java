@@ -161,7 +161,7 @@ public final class DeviceArray extends ArrayOwner {
   /**
    * Makes later work on the stream wait for the event, and returns without waiting: kernels
    * enqueued afterwards may read the buffers. A stream that is being captured into a graph is
-   * refused with EBUSY, and the capture continues; see {@link DeviceStream#onCapture(OnCapture)}.
+   * rejected with EBUSY, and the capture continues; see {@link DeviceStream#onCapture(OnCapture)}.
    * Errors and threads: as {@link #synchronize()}.
    *
    * @param stream the stream that must wait

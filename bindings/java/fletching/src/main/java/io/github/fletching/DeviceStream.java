@@ -26,7 +26,7 @@ public final class DeviceStream {
   }
 
   /**
-   * Creates a stream that refuses operations during a capture. The handle is a CUstream,
+   * Creates a stream that rejects operations during a capture. The handle is a CUstream,
    * cudaStream_t, hipStream_t or cl_command_queue, or a value that the waiter of another device
    * type accepts. CUDA and HIP have default streams: 0 and 1 are the legacy default stream, 2 is
    * the calling thread's. They belong to the array's device, whichever device is current, unless

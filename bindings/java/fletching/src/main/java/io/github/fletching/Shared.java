@@ -16,7 +16,7 @@ import java.util.function.LongUnaryOperator;
  * @param <T> the owner type of the struct
  */
 public final class Shared<T extends Owner> implements AutoCloseable {
-  final T owner; // its struct is a use of the share and never moved
+  final T owner; // its struct is a user of the share and is never moved
   private final Share share;
   private final Function<Slot, T> make;
 
