@@ -64,7 +64,7 @@ CASES: dict[str, Any] = {
 @dataclass(frozen=True)
 class Peer:
     """A library. `table` creates a table from a struct array or a stream. The cases that it
-    refuses, changes or crashes on behave the same without fletching."""
+    rejects, changes or crashes on behave the same without fletching."""
 
     name: str
     table: Callable[[Any], Any]

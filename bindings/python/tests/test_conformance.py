@@ -12,7 +12,7 @@ from capsules import GivenStructs
 from fletching import DeviceArrayStream
 from subjects import SUBJECTS, Subject, Views
 
-# Python lacks a batch whose extraction fails, and an application that refuses or discards a
+# Python lacks a batch whose extraction fails, and an application that rejects or discards a
 # batch.
 UNSUPPORTED = {"producer-traces": 17, "consumer-traces": 9}
 
