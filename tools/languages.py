@@ -175,7 +175,7 @@ class Language:
 
 
 def load(root: Path = ROOT) -> dict[str, Language]:
-    """Every language by its folder name, each after those whose build it needs."""
+    """Returns the languages by folder name, each after the languages whose builds it needs."""
     paths = [root / "cpp" / FILE, *sorted(root.glob(f"bindings/*/{FILE}"))]
     found = {path.parent.name: read(path, root) for path in paths if path.is_file()}
     _check_together(found)

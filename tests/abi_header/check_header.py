@@ -2,7 +2,8 @@
 
 A case is a few include lines. Valid cases compile, with all warnings as errors, and declare the
 same as upstream. After a wrong copy of an interface, the header must stop the compilation with its
-own message. Prints the matrix. Exit codes: 0 all as expected, 1 not, 2 could not run.
+own message. Prints the matrix. Exit codes: 0 all as expected, 1 unexpected results, 2 could not
+run.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Case {
 
   /// Also reports the result as a cell of the round trip.
   void is_cell(Cell cell) { cell_ = std::move(cell); }
-  /// The same, for a case of the corpus or of the hostile peer.
+  /// Like is_cell, for a case of the corpus or of the hostile peer.
   void is_corpus_cell();
   /// Counts a struct that the subject did not pass on unchanged, so that its release belongs to the
   /// subject.
@@ -79,7 +79,7 @@ class Case {
   void absent() noexcept { unplayed_ = "absent"; }
   /// Records the answer. An error without a printable message is a fault.
   void answered(const Answer& answer, bool is_read);
-  /// A fault if the subject refused.
+  /// A fault if the subject returned an error.
   void expect_accepted(const Answer& answer);
   /// Whether the answer has the errno value. A subject that rebuilds arrays may report a different
   /// value.

@@ -38,7 +38,7 @@ auto function_of(const FletchingSubject& subject, const DLManagedTensor* /*kind*
   return subject.legacy_tensor;
 }
 
-/// The tensor is moved in, so a subject that refuses it must have deleted it.
+/// The tensor is moved in, so a subject that rejects it must have deleted it.
 template <class Raw>
 Answer pass(const FletchingSubject& subject, HeldTensor<Raw>& in, HeldTensor<Raw>& out) {
   Raw* const moved = std::exchange(in.value, nullptr);

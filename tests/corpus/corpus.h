@@ -39,7 +39,7 @@ enum {
 };
 
 /* The correct answer of code that reads the schema or compares the array with it. Code that only
- * owns and moves structs may refuse a fault that it sees, and otherwise passes them on unchanged.
+ * owns and moves structs may reject a fault that it sees, and otherwise passes them on unchanged.
  */
 enum { kFletchingCorpusAccept = 1, kFletchingCorpusRefuse = 2 };
 
@@ -50,7 +50,7 @@ FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusKind(int32_t index);
 FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusVerdict(int32_t index);
 /* Another key of the case as text: "about", "origin", "rule", "erratum", "values" (JSON),
  * "level". NULL if the case does not have it. Code that reads the buffers and looks for the fault
- * refuses a case of level "data"; a library that does not look for it may do anything. */
+ * rejects a case of level "data"; a library that does not look for it may do anything. */
 FLETCHING_CORPUS_EXPORT const char* FletchingCorpusText(int32_t index, const char* key);
 /* Why a library ("pyarrow", "arrow-go", ...) answers differently from the verdict, or NULL. */
 FLETCHING_CORPUS_EXPORT const char* FletchingCorpusException(int32_t index, const char* library);

@@ -142,8 +142,8 @@ class Scenario {
     read_batches("stream");
   }
 
-  // The same on another thread, where the producer makes the batches. One batch at a time, because
-  // a reader drops unread batches on an error.
+  // Like stream(), on another thread, where the producer makes the batches. Reads one batch at a
+  // time, because a reader drops unread batches on an error.
   void async_stream() {
     attempt("async stream", [&]() -> std::string {
       auto reader = AsyncReader::create(1);
@@ -249,7 +249,7 @@ class Scenario {
   // An error has a message even if the vendor has none.
   void fail_on_purpose() {
     if (is_vulkan() || backend_ == "opencl") return;
-    // A failure after the event was refused does not change the message.
+    // A failure after the event was rejected does not change the message.
     run_.step("an event that is none", ErrorReporting::kMayReport, [&]() -> std::string {
       alignas(64) static char none[64];
       void* handle = none;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of the corpus: any content is either read or refused with a message. A case that is read is
-// built and released.
+// Files of the corpus: any content is either read or rejected with a message. A case that is read
+// is built and released.
 #include <cstddef>
 #include <cstdint>
 #include <sstream>

@@ -106,7 +106,7 @@ Seeds validate() {
   return seeds;
 }
 
-/// Each case of a file in a separate input.
+/// Returns one input for each case of the corpus file.
 Seeds corpus() {
   Seeds seeds;
   std::ifstream file(FLETCHING_CORPUS);

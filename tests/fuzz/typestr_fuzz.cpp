@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Type strings and descriptions of the CUDA Array Interface: a parsed typestr formats to the same
-// text, and any description is either accepted or refused.
+// text, and any description is either accepted or rejected.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -17,7 +17,7 @@ void check_kernel(Asserter& asserter, const char* backend);
 /// Every case with data, behind a shut gate, with and without the wait (gate.h).
 void check_gate(Asserter& asserter, const char* backend);
 void check_gate_control(Asserter& asserter, const char* backend);
-/// The same for the batches of a stream.
+/// Like check_gate, for the batches of a stream.
 void check_stream_gate(Asserter& asserter, const char* backend);
 void check_stream_gate_control(Asserter& asserter, const char* backend);
 
@@ -40,7 +40,7 @@ void check_two_threads(Asserter& asserter);
 
 // --- capture_checks.cpp: stream capture and graphs.
 
-/// Captures are not disturbed, arrays are not released early, and captured streams are refused.
+/// Captures are not disturbed, arrays are not released early, and captured streams are rejected.
 void check_capture(Asserter& asserter);
 /// Events that each launch of a graph waits for and records.
 void check_graph_events(Asserter& asserter);

@@ -2,7 +2,7 @@
 each, and runs its test against the good oracle, or against the vendors' libraries for facts about
 events. The test must name the mistake.
 
-Exit codes: 0 every mutant was killed or is a known equivalent, 1 not, 2 could not run.
+Exit codes: 0 every mutant was killed or is a known equivalent, 1 some survived, 2 could not run.
 """
 
 from __future__ import annotations

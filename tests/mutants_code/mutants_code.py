@@ -1,7 +1,8 @@
 """Proves that the tests of the library and of the generator can fail: changes their code
 mechanically, one place at a time, and checks whether a test detects it.
 
-Exit codes: 0 enough were killed, 1 not, or equivalents.yaml is wrong, 2 could not run.
+Exit codes: 0 enough were killed, 1 too few were killed or equivalents.yaml is wrong, 2 could not
+run.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ PEERS: tuple[Peer, ...] = (PyarrowPeer(), NanoarrowPeer())
 def through(
     transit: Transit, schema: int, array: int, checks: Checks
 ) -> tuple[ArrowSchema, ArrowDeviceArray] | None:
-    """Sends both structs through the language. Returns None if it refused them."""
+    """Sends both structs through the language. Returns None if it rejected them."""
     sent = list(buffers_of(ArrowArray.from_address(array)))
     reserved = list(ArrowDeviceArray.from_address(array).reserved)
     out_schema, out_array = ArrowSchema(), ArrowDeviceArray()

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <utility>
 
-// Headers define some names as macros for the real ones. The table's symbol is converted to text
-// before macro expansion, and the name after it.
+// Headers define some function names as macros for the exported symbols. The table's symbol is
+// converted to a string before macro expansion, and the name after it.
 #ifdef FLETCHING_PER_THREAD
 #define FLETCHING_FUNCTION(name, symbol, per_thread, ...) \
   FLETCHING_SYMBOL(name, #per_thread, per_thread, __VA_ARGS__)

@@ -2,7 +2,7 @@
 
 `make targets` installs the dependencies and calls it. A cell is a list of commands whose output
 goes to build/logs; the end of the output of a failed cell is printed, and other cells continue.
-Exit codes: 0 every cell is ok, 1 not, 2 could not run.
+Exit codes: 0 every cell is ok, 1 a cell failed, 2 could not run.
 """
 
 from __future__ import annotations

@@ -47,13 +47,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void start();
   void close();
 
-  // Appends the operation and returns the point that is reached when it is done.
+  // Appends the operation and returns the marker that is reached when it is done.
   MarkerPtr enqueue(Operation operation);
 
-  // The point at which all operations so far are done.
+  // The marker of the last operation so far.
   MarkerPtr tail();
 
-  // Whether the stream is idle or cannot proceed: it waits for a point or a shut gate.
+  // Whether the stream is idle or cannot proceed: it waits for a marker or a shut gate.
   bool settled();
 
   // Whether the stream is destroyed and its work is done.
@@ -144,7 +144,7 @@ struct Event : std::enable_shared_from_this<Event> {
   Event(std::shared_ptr<Context> of, bool has_timing)
       : context(std::move(of)), timing(has_timing) {}
 
-  // The point of the last record; NULL before the first.
+  // The marker of the last recording; NULL before the first.
   MarkerPtr point() {
     const std::lock_guard lock(mutex);
     return last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A point in a stream that waiters wait for. Recording an event again gives it a new point; waiters
-// for the old one keep waiting for it.
+// A position in a stream that others wait for. Recording an event again gives it a new marker;
+// waiters for the old marker keep waiting for it.
 #ifndef FLETCHING_STANDIN_MARKER_HPP
 #define FLETCHING_STANDIN_MARKER_HPP
 
@@ -28,7 +28,7 @@ class Marker {
     return reached_;
   }
 
-  // When the stream reached the point. Meaningful only after that.
+  // The time at which the stream reached the marker. Meaningful only afterwards.
   Clock::time_point at() {
     const std::lock_guard lock(mutex_);
     return at_;

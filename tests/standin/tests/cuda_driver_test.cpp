@@ -177,7 +177,7 @@ TEST_F(CudaDriver, FirstLazyKernelLaunchWaits) {
   EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
-// Of two streams on one queue, the second waits for all earlier work of the first.
+// If two streams share a hardware queue, the second waits for all earlier work of the first.
 TEST_F(CudaDriver, StreamsShareHardwareQueuesRoundRobin) {
   std::vector<CUstream> streams;
   streams.reserve(std::size_t{2} * kQueues);
