@@ -39,13 +39,13 @@ def literal(value: int | str | None) -> str:
 # --- Texts -------------------------------------------------------------------------------------
 
 
-def fill(text: str, width: int, first: str, rest: str) -> str:
+def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> str:
     """Wraps `text` to `width` columns, prefixing `first` to the first line and `rest` to others."""
     return textwrap.fill(
         text,
         width,
         initial_indent=first,
-        subsequent_indent=rest,
+        subsequent_indent=first if rest is None else rest,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -12,8 +12,7 @@ import (
 	"syscall"
 )
 
-// ErrorNumberOf returns the number that C receives for an error: the number of its syscall.Errno,
-// or
+// ErrorNumberOf returns the number that C receives for an error: the number of its syscall.Errno, or
 // else the number of its class, or else EIO.
 func ErrorNumberOf(err error) int32 {
 	var code syscall.Errno

@@ -80,8 +80,8 @@ const (
 )
 
 // ErrorNumber returns C's number for a syscall.Errno: 22 for syscall.EINVAL. A value that package
-// syscall
-// invents and that is not in the table maps to EIO. Every other value is already C's number.
+// syscall invents and that is not in the table maps to EIO. Every other value is already C's
+// number.
 func ErrorNumber(code syscall.Errno) int32 {
 	return windowsErrors.number(code)
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..languages.c import type_name
+from ..languages.c.names import type_name
 from ..reading.types import Callback, FixedArray, Pointer, StructType, Type
 from ..render import Filters, Output
 from ..spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from ..languages.c import declare_function, type_name
+from ..languages.c.names import declarator, type_name
 from ..reading.types import Callback, FixedArray
 from ..render import Filters, Output
 from ..spec.errno import ErrorClass
@@ -122,7 +122,7 @@ def declaration(field: Field) -> str:
         case FixedArray(of=of, count=count):
             return f"{type_name(of)}[{count}]"
         case Callback():
-            return declare_function("(*)", field.type, width=sys.maxsize)
+            return declarator("", replace(field.type, name=None))
         case _:
             return type_name(field.type)
 

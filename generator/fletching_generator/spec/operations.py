@@ -84,8 +84,22 @@ def takes_self(struct: Struct, field: Field) -> bool:
     return bool(arguments) and arguments[0].type == Pointer(StructType(struct.name), False)
 
 
+def reporter(callback: Callback) -> tuple[Argument, Argument] | None:
+    """Returns the argument that is called with the texts of an error, and its first argument."""
+    own = {argument.name: argument for argument in callback.arguments}
+    text = Pointer(Scalar("char"), True)
+    for argument in callback.arguments:
+        if isinstance(argument.type, Callback):
+            context, *texts = argument.type.arguments
+            if [a.type for a in texts] == [text, text] and context.name in own:
+                return argument, own[context.name]
+    return None
+
+
 def private_data(struct: Struct) -> Field | None:
-    """Returns the field through which the implementation of the callbacks finds its object."""
+    """Returns the field through which the callbacks find their object, if all take their struct."""
+    if not struct.callbacks or not all(takes_self(struct, field) for field in struct.callbacks):
+        return None
     for field in struct.fields:
         if field.name in _PRIVATE and field.type == Pointer(Scalar("void"), False):
             return field

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ..languages.c import type_name
+from ..languages.c.names import type_name
 from ..languages.c.wrapping import wrap_arguments
 from ..render import Filters, Output
 from ..runtimes.model import INTEGERS, Function, VendorType
 from ..spec.model import Spec
 
 _FOLDER = "tests/runtimes"
-_WIDTH = 100
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -29,7 +28,7 @@ def type_check(type_: VendorType) -> str:
     check = f"FLETCHING_{type_.kind.upper()}("
     needs_width = type_.kind in ("integer", "enum")
     arguments = [type_.name, f"std::{type_.scalar.name}_t"] if needs_width else [type_.name]
-    return wrap_arguments(check, arguments, ");", 0, _WIDTH)
+    return wrap_arguments(check, arguments, ");")
 
 
 def size(type_: VendorType) -> str | None:
@@ -45,7 +44,7 @@ def function_check(function: Function) -> str:
     names = [function.name, function.symbol, function.per_thread or function.symbol]
     types = [function.type.returns, *(argument.type for argument in function.type.arguments)]
     arguments = [*names, *map(type_name, types)]
-    return wrap_arguments("FLETCHING_FUNCTION(", arguments, ");", 0, _WIDTH)
+    return wrap_arguments("FLETCHING_FUNCTION(", arguments, ");")
 
 
 FILTERS: Filters = {

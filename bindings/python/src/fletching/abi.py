@@ -508,26 +508,24 @@ class DataTypeCodeInfo(NamedTuple):
 
 
 DATA_TYPE_CODES: Final = (
-    DataTypeCodeInfo(DataTypeCode.INT, "int", "kDLInt"),
-    DataTypeCodeInfo(DataTypeCode.UINT, "uint", "kDLUInt"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT, "float", "kDLFloat"),
-    DataTypeCodeInfo(DataTypeCode.OPAQUE_HANDLE, "opaque_handle", "kDLOpaqueHandle"),
-    DataTypeCodeInfo(DataTypeCode.BFLOAT, "bfloat", "kDLBfloat"),
-    DataTypeCodeInfo(DataTypeCode.COMPLEX, "complex", "kDLComplex"),
-    DataTypeCodeInfo(DataTypeCode.BOOL, "bool", "kDLBool"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT8_E3M4, "float8_e3m4", "kDLFloat8_e3m4"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT8_E4M3, "float8_e4m3", "kDLFloat8_e4m3"),
-    DataTypeCodeInfo(
-        DataTypeCode.FLOAT8_E4M3B11FNUZ, "float8_e4m3b11fnuz", "kDLFloat8_e4m3b11fnuz"
-    ),
-    DataTypeCodeInfo(DataTypeCode.FLOAT8_E4M3FN, "float8_e4m3fn", "kDLFloat8_e4m3fn"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT8_E4M3FNUZ, "float8_e4m3fnuz", "kDLFloat8_e4m3fnuz"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT8_E5M2, "float8_e5m2", "kDLFloat8_e5m2"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT8_E5M2FNUZ, "float8_e5m2fnuz", "kDLFloat8_e5m2fnuz"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT8_E8M0FNU, "float8_e8m0fnu", "kDLFloat8_e8m0fnu"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT6_E2M3FN, "float6_e2m3fn", "kDLFloat6_e2m3fn"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT6_E3M2FN, "float6_e3m2fn", "kDLFloat6_e3m2fn"),
-    DataTypeCodeInfo(DataTypeCode.FLOAT4_E2M1FN, "float4_e2m1fn", "kDLFloat4_e2m1fn"),
+    DataTypeCodeInfo(DataTypeCode(0), "int", "kDLInt"),
+    DataTypeCodeInfo(DataTypeCode(1), "uint", "kDLUInt"),
+    DataTypeCodeInfo(DataTypeCode(2), "float", "kDLFloat"),
+    DataTypeCodeInfo(DataTypeCode(3), "opaque_handle", "kDLOpaqueHandle"),
+    DataTypeCodeInfo(DataTypeCode(4), "bfloat", "kDLBfloat"),
+    DataTypeCodeInfo(DataTypeCode(5), "complex", "kDLComplex"),
+    DataTypeCodeInfo(DataTypeCode(6), "bool", "kDLBool"),
+    DataTypeCodeInfo(DataTypeCode(7), "float8_e3m4", "kDLFloat8_e3m4"),
+    DataTypeCodeInfo(DataTypeCode(8), "float8_e4m3", "kDLFloat8_e4m3"),
+    DataTypeCodeInfo(DataTypeCode(9), "float8_e4m3b11fnuz", "kDLFloat8_e4m3b11fnuz"),
+    DataTypeCodeInfo(DataTypeCode(10), "float8_e4m3fn", "kDLFloat8_e4m3fn"),
+    DataTypeCodeInfo(DataTypeCode(11), "float8_e4m3fnuz", "kDLFloat8_e4m3fnuz"),
+    DataTypeCodeInfo(DataTypeCode(12), "float8_e5m2", "kDLFloat8_e5m2"),
+    DataTypeCodeInfo(DataTypeCode(13), "float8_e5m2fnuz", "kDLFloat8_e5m2fnuz"),
+    DataTypeCodeInfo(DataTypeCode(14), "float8_e8m0fnu", "kDLFloat8_e8m0fnu"),
+    DataTypeCodeInfo(DataTypeCode(15), "float6_e2m3fn", "kDLFloat6_e2m3fn"),
+    DataTypeCodeInfo(DataTypeCode(16), "float6_e3m2fn", "kDLFloat6_e3m2fn"),
+    DataTypeCodeInfo(DataTypeCode(17), "float4_e2m1fn", "kDLFloat4_e2m1fn"),
 )
 """Every known data-type code, by value."""
 
@@ -1289,7 +1287,10 @@ class ArrowArrayStreamGetSchema(Callback):
     __slots__ = ()
     _flags_ = WITHOUT_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.POINTER(ArrowArrayStream), ctypes.POINTER(ArrowSchema))
+    _argtypes_ = (
+        ctypes.POINTER(ArrowArrayStream),
+        ctypes.POINTER(ArrowSchema),
+    )
     name = "ArrowArrayStream.get_schema"
     failure = "errno"
 
@@ -1300,7 +1301,10 @@ class ArrowArrayStreamGetNext(Callback):
     __slots__ = ()
     _flags_ = WITHOUT_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.POINTER(ArrowArrayStream), ctypes.POINTER(ArrowArray))
+    _argtypes_ = (
+        ctypes.POINTER(ArrowArrayStream),
+        ctypes.POINTER(ArrowArray),
+    )
     name = "ArrowArrayStream.get_next"
     failure = "errno"
 
@@ -1333,7 +1337,10 @@ class ArrowDeviceArrayStreamGetSchema(Callback):
     __slots__ = ()
     _flags_ = WITHOUT_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.POINTER(ArrowDeviceArrayStream), ctypes.POINTER(ArrowSchema))
+    _argtypes_ = (
+        ctypes.POINTER(ArrowDeviceArrayStream),
+        ctypes.POINTER(ArrowSchema),
+    )
     name = "ArrowDeviceArrayStream.get_schema"
     failure = "errno"
 
@@ -1344,7 +1351,10 @@ class ArrowDeviceArrayStreamGetNext(Callback):
     __slots__ = ()
     _flags_ = WITHOUT_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.POINTER(ArrowDeviceArrayStream), ctypes.POINTER(ArrowDeviceArray))
+    _argtypes_ = (
+        ctypes.POINTER(ArrowDeviceArrayStream),
+        ctypes.POINTER(ArrowDeviceArray),
+    )
     name = "ArrowDeviceArrayStream.get_next"
     failure = "errno"
 
@@ -1377,7 +1387,10 @@ class ArrowAsyncTaskExtractData(Callback):
     __slots__ = ()
     _flags_ = WITHOUT_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.POINTER(ArrowAsyncTask), ctypes.POINTER(ArrowDeviceArray))
+    _argtypes_ = (
+        ctypes.POINTER(ArrowAsyncTask),
+        ctypes.POINTER(ArrowDeviceArray),
+    )
     name = "ArrowAsyncTask.extract_data"
     failure = "errno"
 
@@ -1388,7 +1401,10 @@ class ArrowAsyncProducerRequest(Callback):
     __slots__ = ()
     _flags_ = WITHOUT_GIL
     _restype_ = None
-    _argtypes_ = (ctypes.POINTER(ArrowAsyncProducer), ctypes.c_int64)
+    _argtypes_ = (
+        ctypes.POINTER(ArrowAsyncProducer),
+        ctypes.c_int64,
+    )
     name = "ArrowAsyncProducer.request"
     failure = None
 
@@ -1410,7 +1426,10 @@ class ArrowAsyncDeviceStreamHandlerOnSchema(Callback):
     __slots__ = ()
     _flags_ = WITHOUT_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.POINTER(ArrowAsyncDeviceStreamHandler), ctypes.POINTER(ArrowSchema))
+    _argtypes_ = (
+        ctypes.POINTER(ArrowAsyncDeviceStreamHandler),
+        ctypes.POINTER(ArrowSchema),
+    )
     name = "ArrowAsyncDeviceStreamHandler.on_schema"
     failure = "errno"
 
@@ -1501,7 +1520,10 @@ class DLPackExchangeAPIManagedTensorFromPyObjectNoSync(Callback):
     __slots__ = ()
     _flags_ = WITH_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.c_void_p, ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned)))
+    _argtypes_ = (
+        ctypes.c_void_p,
+        ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned)),
+    )
     name = "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync"
     failure = -1
 
@@ -1512,7 +1534,10 @@ class DLPackExchangeAPIManagedTensorToPyObjectNoSync(Callback):
     __slots__ = ()
     _flags_ = WITH_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.POINTER(DLManagedTensorVersioned), ctypes.POINTER(ctypes.c_void_p))
+    _argtypes_ = (
+        ctypes.POINTER(DLManagedTensorVersioned),
+        ctypes.POINTER(ctypes.c_void_p),
+    )
     name = "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync"
     failure = -1
 
@@ -1523,7 +1548,10 @@ class DLPackExchangeAPIDltensorFromPyObjectNoSync(Callback):
     __slots__ = ()
     _flags_ = WITH_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (ctypes.c_void_p, ctypes.POINTER(DLTensor))
+    _argtypes_ = (
+        ctypes.c_void_p,
+        ctypes.POINTER(DLTensor),
+    )
     name = "DLPackExchangeAPI.dltensor_from_py_object_no_sync"
     failure = -1
 
@@ -1534,7 +1562,11 @@ class DLPackExchangeAPICurrentWorkStream(Callback):
     __slots__ = ()
     _flags_ = WITH_GIL
     _restype_ = ctypes.c_int
-    _argtypes_ = (DLDeviceType, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+    _argtypes_ = (
+        DLDeviceType,
+        ctypes.c_int32,
+        ctypes.POINTER(ctypes.c_void_p),
+    )
     name = "DLPackExchangeAPI.current_work_stream"
     failure = -1
 

@@ -9,7 +9,6 @@ from ...reading.types import (
     Constant,
     FixedArray,
     Pointer,
-    Scalar,
     StructType,
     Type,
     Typedef,
@@ -19,15 +18,8 @@ from ...spec.layout import StructLayout, struct_layouts
 from ...spec.model import Enumerator, Field, Interface, Spec, Struct
 from ...spelling import literal
 from . import core
+from .names import declarator, type_name
 from .wrapping import wrap_arguments
-
-_SCALARS = {
-    "int": "int",
-    "char": "char",
-    "void": "void",
-    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
-
 
 # An earlier dlpack.h lacks structs and cannot be checked.
 DLPACK_MINIMUM = (1, 2)
@@ -86,33 +78,12 @@ def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]
     return dict(sorted(found.items()))
 
 
-def type_name(type_: Type) -> str:
-    """Returns a C type that needs no declarator: `const char*`, `struct ArrowArray*`."""
-    match type_:
-        case Scalar(name=name):
-            return _SCALARS[name]
-        case Typedef(name=name):
-            return name
-        case StructType(name=name, typedef=typedef):
-            return name if typedef else f"struct {name}"
-        case Pointer(to=to, const=const):
-            return f"{'const ' if const else ''}{type_name(to)}*"
-        case Callback(name=str(name)):
-            return name
-        case Callback(arguments=arguments, returns=returns):
-            return f"{type_name(returns)} (*)({', '.join(type_name(a.type) for a in arguments)})"
-        case FixedArray():
-            raise ValueError(f"{type_} needs a declarator")
-
-
-def declare(field: Field, struct: Struct | None = None, indent: int = 2, width: int = 100) -> str:
-    """Declares a member of `struct`, wrapped like clang-format."""
-    type_ = field.type
-    if struct is not None and struct.typedef:
-        type_ = _before_typedef(type_, struct.name)
+def declare(field: Field, struct: Struct) -> str:
+    """Declares a member of `struct`."""
+    type_ = _before_typedef(field.type, struct.name) if struct.typedef else field.type
     if isinstance(type_, Callback) and type_.name is None:
-        return declare_function(f"(*{field.name})", type_, indent, width)
-    return _declarator(field.name, type_)
+        return declare_function(f"(*{field.name})", type_, 2)
+    return f"{declarator(field.name, type_)};"
 
 
 def _before_typedef(type_: Type, name: str) -> Type:
@@ -129,29 +100,18 @@ def _before_typedef(type_: Type, name: str) -> Type:
             return type_
 
 
-def declare_function(head: str, callback: Callback, indent: int = 0, width: int = 100) -> str:
-    """Returns `int (*name)(arguments)`, wrapped like clang-format."""
-    parts = [_declarator(a.name, a.type) for a in callback.arguments]
+def declare_function(head: str, callback: Callback, indent: int) -> str:
+    """Returns `int (*name)(arguments);`, wrapped like clang-format."""
+    parts = [declarator(a.name, a.type) for a in callback.arguments]
     head = f"{type_name(callback.returns)} {head}("
-    return wrap_arguments(head, parts, ")", indent, width - 1)
-
-
-def _declarator(name: str, type_: Type) -> str:
-    match type_:
-        case FixedArray(of=of, count=count):
-            return f"{type_name(of)} {name}[{count}]"
-        case Callback(arguments=arguments, returns=returns, name=None):
-            inner = ", ".join(_declarator(a.name, a.type) for a in arguments)
-            return f"{type_name(returns)} (*{name})({inner})"
-        case _:
-            return f"{type_name(type_)} {name}"
+    return wrap_arguments(head, parts, ");", indent)
 
 
 def assert_field(field: Field, struct: Struct, layouts: list[StructLayout]) -> str:
     """Asserts that a field has the offsets of the layouts, one per target class."""
     offsets = [str(layout.offset(field.name)) for layout in layouts]
     arguments = [struct.name, field.name, size_of(field.type), *offsets]
-    return wrap_arguments("FLETCHING_ASSERT_FIELD(", arguments, ");", 0, 100)
+    return wrap_arguments("FLETCHING_ASSERT_FIELD(", arguments, ");")
 
 
 def size_of(type_: Type) -> str:

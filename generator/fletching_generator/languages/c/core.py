@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...reading.types import (
-    Argument,
     Callback,
     Constant,
     Pointer,
-    Scalar,
     StructType,
     Type,
     Typedef,
@@ -24,10 +22,10 @@ from ...spec.model import Spec
 from ...spec.runtime_tables import devices_of
 from ...spec.tensor_types import TensorType
 from ...spelling import literal
-from .wrapping import wrap_arguments
+from .names import declarator, type_name
+from .wrapping import return_name, wrap_arguments
 
 _FOLDER = "cpp/core/tables"
-_WIDTH = 100
 # The core defines these itself.
 _OWN = (*BUILT_IN, "any_function")
 _SYSTEMS = (("_WIN32", "windows"), ("__APPLE__", "macos"), (None, "linux"))  # macro, spec name
@@ -84,25 +82,11 @@ def tensor_type_row(row: TensorType) -> str:
     texts = [literal(text) if text else "NULL" for text in (extension, row.type_name)]
     numbers = [row.code, str(row.bits), str(row.lanes), str(row.padded).lower()]
     cells = [*numbers, literal(row.format), str(row.part_bytes), str(row.parts), *texts]
-    return wrap_arguments("{", cells, "},", 4, _WIDTH)
+    return wrap_arguments("{", cells, "},", 4)
 
 
 def refused_row(format_: str, why: str) -> str:
-    return wrap_arguments("{", [literal(format_), literal(why)], "},", 4, _WIDTH)
-
-
-def type_name(type_: Type) -> str:
-    """Returns a C type: an integer of <stdint.h>, or the vendor's name."""
-    match type_:
-        case Pointer(to=to, const=const):
-            return f"{'const ' if const else ''}{type_name(to)}*"
-        case Typedef(name=name) | StructType(name=name):
-            return name
-        case Scalar(name=("char" | "void") as name):
-            return name
-        case Scalar(name=name):
-            return f"{name}_t"
-    raise ValueError(f"{type_} is not a type of a vendor's function")
+    return wrap_arguments("{", [literal(format_), literal(why)], "},", 4)
 
 
 def alias(type_: VendorType) -> str:
@@ -115,7 +99,7 @@ def alias(type_: VendorType) -> str:
         case "struct":
             if not type_.fields:
                 return f"typedef struct {type_.name} {type_.name};"
-            fields = "".join(f"  {_parameter(field)};\n" for field in type_.fields)
+            fields = "".join(f"  {declarator(field.name, field.type)};\n" for field in type_.fields)
             return f"typedef struct {{\n{fields}}} {type_.name};"
         case "callback":
             assert type_.callback is not None
@@ -141,24 +125,13 @@ def _function(start: str, name: str, callback: Callback, indent: int) -> str:
     """Returns the type of a pointer to the callback, wrapped like clang-format."""
     head = f"{start.strip()} {type_name(callback.returns)}".strip()
     head = f"{head}(FLETCHING_CALL* {name})("
-    arguments = [_parameter(argument) for argument in callback.arguments] or ["void"]
-    return " " * indent + wrap_arguments(head, arguments, ");", indent, _WIDTH)
-
-
-def _parameter(argument: Argument) -> str:
-    return f"{type_name(argument.type)} {argument.name}"
+    arguments = [declarator(a.name, a.type) for a in callback.arguments] or ["void"]
+    return " " * indent + wrap_arguments(head, arguments, ");", indent)
 
 
 def function_row(function: Function, runtime: Runtime) -> str:
     offset = f"offsetof(struct {runtime.name}_functions, {function.name})"
-    return wrap_arguments("{", [f'"{function.symbol}"', offset], "},", 4, _WIDTH)
-
-
-def status_line(constant: Constant) -> str:
-    """Returns the line that maps a status number to its name."""
-    condition, answer = f"  if (status == {constant.name})", f'return "{constant.name}";'
-    line = f"{condition} {answer}"
-    return line if len(line) <= _WIDTH else f"{condition}\n    {answer}"
+    return wrap_arguments("{", [f'"{function.symbol}"', offset], "},", 4)
 
 
 def library_names(runtime: Runtime) -> str:
@@ -168,10 +141,7 @@ def library_names(runtime: Runtime) -> str:
         names = [f'"{name}"' for name in getattr(runtime.libraries, system)]
         directive = "#else" if macro is None else f"#{'el' if lines else ''}if defined({macro})"
         head = f"static const char* const {runtime.name}_library_names[] = {{"
-        listed = wrap_arguments(head, [*names, "NULL"], "};", 0, _WIDTH)
-        if any(len(line) > _WIDTH for line in listed.splitlines()):
-            listed = head + "\n    " + ", ".join([*names, "NULL"]) + "};"
-        lines += [directive, listed]
+        lines += [directive, wrap_arguments(head, [*names, "NULL"], "};")]
     return "\n".join([*lines, "#endif"])
 
 
@@ -182,6 +152,6 @@ FILTERS: Filters = {
     "core_library_names": library_names,
     "core_member": function_member,
     "core_refused": refused_row,
-    "core_status_line": status_line,
+    "return_name": return_name,
     "core_tensor_type": tensor_type_row,
 }

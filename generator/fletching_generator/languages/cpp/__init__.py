@@ -48,26 +48,24 @@ def device_row(device: Device) -> str:
         f"Runtime::k{(device.runtime or 'none').capitalize()}",
         f"Buffers::k{pascal(device.buffers.are)}",
     ]
-    return wrap_arguments("{", cells, "},", indent=4, width=100)
+    return wrap_arguments("{", cells, "},", 4)
 
 
 def struct_list(structs: tuple[Struct, ...]) -> str:
     """Returns the structs as a list of types for typed tests."""
     names = [struct.name for struct in structs]
-    return wrap_arguments("using Structs = ::testing::Types<", names, ">;", indent=0, width=100)
+    return wrap_arguments("using Structs = ::testing::Types<", names, ">;")
 
 
 def visit_callback(field: Field, struct: Struct) -> str:
-    head = f"    visit.template operator()<&{struct.name}::{field.name}>("
-    line = f"{head}{literal(field.name)});"
-    return line if len(line) <= 100 else f"{head}\n        {literal(field.name)});"
+    head = f"visit.template operator()<&{struct.name}::{field.name}>("
+    return wrap_arguments(head, [literal(field.name)], ");", 4)
 
 
 FILTERS: Filters = {
     **cuda_array_interface.FILTERS,
     **runtimes.FILTERS,
     "device_row": device_row,
-    "literal": literal,
     "struct_list": struct_list,
     "visit_callback": visit_callback,
 }

@@ -10,7 +10,6 @@ from ...spec.model import Spec
 from ...spelling import capitalized, literal, pascal
 from ..c.wrapping import wrap_arguments
 
-_WIDTH = 100
 _PATH = "cpp/include/fletching/detail/cuda_array/tables.hpp"
 
 
@@ -39,7 +38,7 @@ def kind_row(kind: Kind) -> str:
         *(str(flag).lower() for flag in (kind.ordered, kind.numeric, kind.has_unit)),
         str(kind.no_number or 0),
     ]
-    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+    return wrap_arguments("{", cells, "},", 4)
 
 
 def check_row(check: Check) -> str:
@@ -47,13 +46,13 @@ def check_row(check: Check) -> str:
     severity = f"Severity::k{check.severity.capitalize()}"
     cells = [literal(check.id), literal(check.key or ""), severity, str(check.since)]
     cells += [literal(check.hint), f"Check::k{pascal(check.name)}"]
-    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+    return wrap_arguments("{", cells, "},", 4)
 
 
 def refused_streams(streams: Iterable[StreamNumber]) -> str:
     values = [str(stream.value) for stream in streams]
     opening = f"inline constexpr std::array<std::int64_t, {len(values)}> kRefusedStreams{{"
-    return wrap_arguments(opening, values, "};", indent=0, width=_WIDTH)
+    return wrap_arguments(opening, values, "};")
 
 
 FILTERS: Filters = {

@@ -19,9 +19,8 @@ from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, snake, statuses
 from ...spec.model import Spec
-from ..c.wrapping import wrap_arguments
+from ..c.wrapping import return_name, wrap_arguments
 
-_WIDTH = 100
 _INTERPOSED = ("opencl",)  # exported without the vendor's header
 
 
@@ -96,18 +95,13 @@ def alias(type_: VendorType, runtime: Runtime) -> str:
             fields = "".join(f"  {parameter(field)};\n" for field in type_.fields)
             return f"struct {name} {{\n{fields}}};" if fields else f"struct {name};"
         case "callback":
-            return callback_alias(type_, runtime)
+            assert type_.callback is not None
+            head, arguments = pointer(type_.callback, runtime)
+            line = wrap_arguments(f"using {name} = {head}", arguments, ")>;")
+            below = wrap_arguments(head, arguments, ")>;", 4)
+            return f"using {name} =\n    {below}" if "\n" in line else line
         case _:
             return f"using {name} = std::{type_.scalar.name}_t;"
-
-
-def callback_alias(type_: VendorType, runtime: Runtime) -> str:
-    assert type_.callback is not None
-    head = f"using {type_.name} ="
-    line = f"{head} {pointer(type_.callback, runtime, 0, 1000)};"
-    if len(line) <= _WIDTH:
-        return line
-    return f"{head}\n    {pointer(type_.callback, runtime, 4, _WIDTH)};"
 
 
 def parameter(argument: Argument) -> str:
@@ -117,26 +111,16 @@ def parameter(argument: Argument) -> str:
 def pointer_member(function: Function, runtime: Runtime) -> str:
     """Returns the declaration of the function's pointer in struct `Functions`."""
     name = snake(function.name)
-    line = f"  {pointer(function.type, runtime, 2, 1000)} {name};"
-    if len(line) <= _WIDTH:
-        return line
-    return f"  {pointer(function.type, runtime, 2, _WIDTH)}\n      {name};"
+    head, arguments = pointer(function.type, runtime)
+    line = wrap_arguments(head, arguments, f")> {name};", 2)
+    return f"{wrap_arguments(head, arguments, ')>', 2)}\n      {name};" if "\n" in line else line
 
 
-def pointer(callback: Callback, runtime: Runtime, indent: int, width: int) -> str:
-    """Returns the type of a pointer to the callback, its parameters wrapped like clang-format."""
+def pointer(callback: Callback, runtime: Runtime) -> tuple[str, list[str]]:
+    """Returns a pointer to the callback: the text before its parameters, and the parameters."""
     kind = "StdcallFunction" if runtime.convention else "CFunction"
-    arguments = [parameter(argument) for argument in callback.arguments]
     head = f"{kind}<{type_name(callback.returns)}("
-    return wrap_arguments(head, arguments, ")>", indent, width) if arguments else f"{head})>"
-
-
-def status_line(constant: Constant) -> str:
-    """Returns the line that maps a status number to its name."""
-    condition = f"  if (status == {constant_name(constant.name)})"
-    answer = f'return "{constant.name}";'
-    line = f"{condition} {answer}"
-    return line if len(line) <= _WIDTH else f"{condition}\n    {answer}"
+    return head, [parameter(argument) for argument in callback.arguments]
 
 
 def function_row(function: Function) -> str:
@@ -151,19 +135,14 @@ def function_row(function: Function) -> str:
         optional,
         f"offsetof(Functions, {snake(function.name)})",
     ]
-    return wrap_arguments("{", cells, "},", 4, _WIDTH)
+    return wrap_arguments("{", cells, "},", 4)
 
 
 def names_list(names: tuple[str, ...]) -> str:
     """Returns the definition of the library names on one system."""
     quoted = [f'"{name}"' for name in names]
     head = f"inline constexpr std::array<const char*, {len(names)}> kLibraries{{"
-    if not names:
-        return f"{head}}};"
-    text = wrap_arguments(head, quoted, "};", 0, _WIDTH)
-    if all(len(line) <= _WIDTH for line in text.splitlines()):
-        return text
-    return f"{head}\n    {quoted[0]}}};"
+    return wrap_arguments(head, quoted, "};")
 
 
 FILTERS: Filters = {
@@ -175,5 +154,5 @@ FILTERS: Filters = {
     "member_name": snake,
     "names_list": names_list,
     "pointer_member": pointer_member,
-    "status_line": status_line,
+    "return_name": return_name,
 }

@@ -8,7 +8,7 @@ from ...spec import operations
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from ...spec.model import Contract, Device, Field, Spec, Struct
 from ...spelling import contract_facts, field_facts, literal, pascal, struct_facts
-from .. import c
+from ..c import names as c
 from . import callbacks, core, names
 
 # The GOOS and GOARCH of each layout class. Other targets have no structs.
@@ -109,8 +109,7 @@ def pointed_struct(type_: Type) -> str | None:
 
 def ownership(field: Field) -> str:
     """Returns the C declaration of the field, who fills it in, and its valid values."""
-    declaration = c.declare(field, indent=0, width=10_000)
-    return f"C: {declaration}. {field_facts(field)}"
+    return f"C: {c.declarator(field.name, field.type)}. {field_facts(field)}"
 
 
 def contract(terms: Contract) -> str:
@@ -172,7 +171,6 @@ FILTERS: Filters = {
     "call_type": callbacks.call_type,
     "code_constant": names.code_constant,
     "contract": contract,
-    "declare": c.declare,
     "device_constant": names.device_constant,
     "device_row": device_row,
     "device_text": device_text,

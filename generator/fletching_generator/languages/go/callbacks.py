@@ -19,12 +19,9 @@ from ...reading.types import (
 )
 from ...spec import operations
 from ...spec.model import Field, Spec, Struct
-from .. import c
+from ..c import names as c
 from .names import argument_name, function_type, go_name, type_name
 
-# The producer's pointer, through which a callback finds the Go value of its struct.
-_CONTEXT = ("private_data", "manager_ctx")
-_VOID = Pointer(Scalar("void"), False)
 _TEXT = Pointer(Scalar("char"), True)
 _FAILURES = {"errno": "C.EIO", "NULL": "0", "nothing": "0"}
 
@@ -75,9 +72,7 @@ class GoCallback:
     @property
     def reporter(self) -> tuple[Argument, Argument] | None:
         """The argument that is called with the text of an error, and its first argument."""
-        contexts = [a for a in self.type.arguments if a.type == _VOID and a.name == "error_ctx"]
-        reporters = [a for a in self.type.arguments if isinstance(a.type, Callback)]
-        return (reporters[0], contexts[0]) if reporters and contexts else None
+        return operations.reporter(self.type)
 
 
 @dataclass(frozen=True)
@@ -95,10 +90,7 @@ class GoStruct:
     @property
     def context(self) -> Field | None:
         """The field for a handle. None: the Go functions are one set for the process."""
-        if not all(callback.takes_self for callback in self.callbacks):
-            return None
-        found = (f for f in self.struct.fields if f.name in _CONTEXT and f.type == _VOID)
-        return next(found, None)
+        return operations.private_data(self.struct)
 
     @property
     def last_error(self) -> GoCallback | None:

@@ -20,7 +20,6 @@ from . import docs, fields, runtimes, tensors
 from .callbacks import (
     declared,
     dispatch,
-    dispatches,
     failure,
     ffm_descriptor,
     ffm_invocation,
@@ -128,7 +127,7 @@ def _struct(folder: str, flavor: str, spec: Spec, interface: Interface, struct: 
         "release": operations.release(spec, struct),
         "texts": operations.texts(struct),
         "lists": operations.lists(struct),
-        "private_data": operations.private_data(struct) if dispatches(struct) else None,
+        "private_data": operations.private_data(struct),
         "last_call": operations.last_call(spec, struct),
     }
     template = f"{flavor}/Struct.java"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...reading.types import Callback, Pointer, Scalar
 from ...spec.model import Field, Struct
-from ...spec.operations import private_data, takes_self
+from ...spec.operations import reporter as reporter_of
 from ...spelling import pascal
 from .names import camel, constant, ffm_layout, is_address, is_void, java_type
 from .text import Broken, Call, Node
@@ -40,17 +40,8 @@ def failure(field: Field) -> str:
 
 def reporter(field: Field) -> str | None:
     """Returns the arguments for reporting an error: a function and its context."""
-    callback = _callback(field)
-    if is_void(callback.returns):
-        return None
-    others = {a.name for a in callback.arguments}
-    text = Pointer(Scalar("char"), True)
-    for argument in callback.arguments:
-        if isinstance(argument.type, Callback):
-            inner = argument.type.arguments
-            if [a.type for a in inner[1:]] == [text, text] and inner[0].name in others:
-                return f"{camel(argument.name)}, {camel(inner[0].name)}"
-    return None
+    found = reporter_of(_callback(field))
+    return found and ", ".join(camel(argument.name) for argument in found)
 
 
 def names(field: Field) -> str:
@@ -116,12 +107,6 @@ def ffm_invocation(field: Field) -> Node:
 
 
 # --- Both --------------------------------------------------------------------------------------
-
-
-def dispatches(struct: Struct) -> bool:
-    """Returns whether a callback can find its object: through a field of its struct argument."""
-    own = [takes_self(struct, field) for field in struct.callbacks]
-    return private_data(struct) is not None and bool(own) and all(own)
 
 
 def dispatch(field: Field, flavor: str, is_last: bool) -> Call:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from ...spelling import wrap
 
 _WIDTH = 100
 
@@ -76,11 +77,5 @@ def _escaped(text: str) -> str:
 
 
 def _block(text: str, indent: int, rest: str = "") -> str:
-    lines = textwrap.wrap(
-        text,
-        _WIDTH - indent - len(" * "),
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "".join("\n" + " " * indent + f" * {line}" for line in lines)
+    margin = " " * indent + " * "
+    return "\n" + wrap(text, _WIDTH, margin, margin + rest)

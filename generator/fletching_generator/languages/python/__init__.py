@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from ...reading.types import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 from ...render import Filters, Output
+from ...spec import operations
 from ...spec.layout import struct_layouts
-from ...spec.model import Contract, Device, Enumerator, Field, Interface, Spec, Struct
-from ...spelling import contract_facts, field_facts, fill, literal, pascal, struct_facts
-from .spelling import WIDTH, call, items
+from ...spec.model import Contract, Device, Field, Interface, Spec, Struct
+from ...spelling import contract_facts, field_facts, literal, pascal, struct_facts, wrap
+
+_WIDTH = 100
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -18,7 +20,7 @@ def outputs(spec: Spec) -> list[Output]:
         "device_typedef": spec.device_typedef,
         "layouts": {struct.name: layout_rows(spec, struct) for struct in spec.structs},
         "open_fields": open_fields(spec),
-        "releases": {struct.name: release_path(spec, struct) for struct in spec.structs},
+        "releases": {struct.name: operations.release(spec, struct) for struct in spec.structs},
     }
     abi = Output("bindings/python/src/fletching/abi.py", "abi.py", "spec/*.yaml", context)
     version = Output(
@@ -90,13 +92,6 @@ def callback_name(field: Field, struct: Struct) -> str:
     return struct.name + pascal(field.name)
 
 
-def argument_types(field: Field) -> str:
-    """Returns the line of a callback's type with its arguments, wrapped like the formatter."""
-    assert isinstance(field.type, Callback)
-    arguments = [ctype(argument.type) for argument in field.type.arguments]
-    return items("_argtypes_ = ", arguments, indent=4)
-
-
 def failure(contract: Contract) -> str:
     return literal(None if contract.failure == "nothing" else contract.failure)
 
@@ -106,31 +101,6 @@ def result(type_: Type) -> str:
     if type_ == Scalar("void"):
         return "None"
     return "ctypes.c_void_p" if isinstance(type_, Pointer) else ctype(type_)
-
-
-# --- Releases and open fields --------------------------------------------------------------------
-
-
-def release_path(spec: Spec, struct: Struct) -> tuple[str, ...]:
-    """Returns the path of the callback that releases the struct, possibly in an embedded struct."""
-    for field in struct.callbacks:
-        if field.name in ("release", "deleter"):
-            return (field.name,)
-    for field in struct.fields:
-        if isinstance(field.type, StructType):
-            inner = spec.struct(field.type.name)
-            if movable(inner) and release_path(spec, inner):
-                return (field.name, *release_path(spec, inner))
-    return ()
-
-
-def names(values: tuple[str, ...], head: str) -> str:
-    return items(head, [literal(value) for value in values], indent=4)
-
-
-def movable(struct: Struct) -> bool:
-    """Returns whether a producer fills the consumer's memory, so that the address is unknown."""
-    return (struct.allocated_by, struct.filled_by) == ("consumer", "producer")
 
 
 def open_fields(spec: Spec) -> list[tuple[str, str, str]]:
@@ -151,10 +121,10 @@ def docstring(paragraphs: Iterable[str], indent: int) -> str:
     margin = " " * indent
     blocks = [_escape(paragraph) for paragraph in paragraphs]
     line = f'{margin}"""{blocks[0]}"""'
-    if len(blocks) == 1 and len(line) <= WIDTH:
+    if len(blocks) == 1 and len(line) <= _WIDTH:
         return line
     starts = [margin + '"""', *[margin] * (len(blocks) - 1)]
-    wrapped = [fill(b, WIDTH, start, margin) for b, start in zip(blocks, starts, strict=True)]
+    wrapped = [wrap(b, _WIDTH, start, margin) for b, start in zip(blocks, starts, strict=True)]
     return "\n\n".join(wrapped) + f'\n{margin}"""'
 
 
@@ -194,15 +164,8 @@ def _pairs(pairs: Iterable[tuple[int, int]]) -> str:
     return f"({', '.join(str(pair) for pair in pairs)})"
 
 
-def data_type_code_row(code: Enumerator) -> str:
-    arguments = [f"DataTypeCode.{code.label.upper()}", f'"{code.label}"', f'"{code.name}"']
-    return call("DataTypeCodeInfo", arguments, indent=4, tail=",")
-
-
 FILTERS: Filters = {
-    "data_type_code_row": data_type_code_row,
     "annotation": annotation,
-    "argument_types": argument_types,
     "callback_name": callback_name,
     "ctype": ctype,
     "device_doc": device_doc,
@@ -211,8 +174,6 @@ FILTERS: Filters = {
     "field_ctype": field_ctype,
     "field_doc": field_doc,
     "literal": literal,
-    "movable": movable,
-    "names": names,
     "result": result,
     "struct_doc": struct_doc,
 }

@@ -19,12 +19,13 @@ from ...spelling import (
 from . import cuda_array_interface, runtimes
 from .derives import derives
 from .text import (
-    FUNCTION,
     SCALARS,
     WIDTH,
-    argument_line,
     doc,
+    enclose,
     identifier,
+    member,
+    returned,
     signature,
     type_name,
 )
@@ -101,32 +102,21 @@ def paths(spec: Spec, struct: Struct, prefix: str = "") -> list[str]:
 
 
 def declare(field: Field) -> str:
-    """Returns a struct member, wrapped like rustfmt."""
-    head = f"    pub {identifier(field.name)}:"
-    if not isinstance(field.type, Callback):
-        return f"{head} {field.enumerated_by or type_name(field.type)},"
-    short = f"Option<{signature(FUNCTION, field.type)}>,"
-    if len(head) + 1 + len(short) <= WIDTH:
-        return f"{head} {short}"
-    if 8 + len(short) <= WIDTH:
-        return f"{head}\n        {short}"
-    return f"{head} Option<\n{signature(' ' * 8 + FUNCTION, field.type, 8)},\n    >,"
+    """Returns a struct member."""
+    name = f"pub {identifier(field.name)}"
+    if field.enumerated_by:
+        return f"    {name}: {field.enumerated_by},"
+    return member(name, field.type, 4)
 
 
 def call_head(field: Field, own: bool) -> str:
     """Returns the function that calls a callback; `this` is the struct if the callback takes it."""
     callback = field.type
     assert isinstance(callback, Callback)
-    given = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
-    receiver = ["this: *mut Self", *given[1:]] if own else ["&self", *given]
-    result = result_name(callback) or "()"
-    head = f"    pub unsafe fn call_{field.name}("
-    line = f"{head}{', '.join(receiver)}) -> Option<{result}>"
-    if len(line) + 2 <= WIDTH:
-        return line
-    rest = callback.arguments[1:] if own else callback.arguments
-    inner = "".join(f"{argument_line(a, 8)},\n" for a in rest)
-    return f"{head}\n        {receiver[0]},\n{inner}    ) -> Option<{result}>"
+    lines = ["        this: *mut Self," if own else "        &self,"]
+    lines += [member(identifier(a.name), a.type, 8) for a in callback.arguments[int(own) :]]
+    tail = f") -> Option<{result_name(callback) or '()'}> {{"
+    return enclose(f"pub unsafe fn call_{field.name}", lines, tail, 4)
 
 
 def result_name(callback: Callback) -> str:
@@ -197,8 +187,8 @@ def leaf_places(leaf: Leaf) -> list[str]:
 def callback_entry(field: Field) -> str:
     """Returns the callback's entry in the test list, which always includes the result."""
     assert isinstance(field.type, Callback)
-    result = " -> ()" if field.type.returns == Scalar("void") else ""
-    return signature(" " * 12 + identifier(field.name), field.type, 12) + result
+    tail = ";" if returned(field.type) else " -> ();"
+    return signature(identifier(field.name), field.type, tail, 12)
 
 
 FILTERS: Filters = {

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...render import Filters, Output
 from ...runtimes.model import Runtime
 from ...spec.model import Spec
 from ...spec.runtime_tables import devices_of
 from ...spelling import pascal
-from .text import WIDTH
 
 _VENDORS = "bindings/rust/fletching/src/runtime/vendors.rs"
 
@@ -31,19 +28,4 @@ def variant(runtime: Runtime) -> str:
     return pascal(runtime.name)
 
 
-def arm(patterns: Sequence[str], value: str, indent: int = 8) -> str:
-    """Returns a match arm, wrapped like rustfmt."""
-    margin = " " * indent
-    line = f"{margin}{' | '.join(patterns)} =>"
-    if len(f"{line} {value},") <= WIDTH:
-        return f"{line} {value},"
-    if len(f"{line} {{") <= WIDTH:
-        return f"{line} {{\n{margin}    {value}\n{margin}}}"
-    joined = f"\n{margin}| ".join(patterns)
-    return f"{margin}{joined} => {value},"
-
-
-FILTERS: Filters = {
-    "arm": arm,
-    "variant": variant,
-}
+FILTERS: Filters = {"variant": variant}

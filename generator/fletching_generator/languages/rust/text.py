@@ -6,7 +6,6 @@ import re
 
 from ... import spelling
 from ...reading.types import (
-    Argument,
     Callback,
     FixedArray,
     Pointer,
@@ -15,11 +14,11 @@ from ...reading.types import (
     Type,
     Typedef,
 )
-from ...spelling import fill
+from ...spelling import wrap
 
 WIDTH = 100
 
-FUNCTION = 'unsafe extern "C" fn'
+_FUNCTION = 'unsafe extern "C" fn'
 SCALARS = {
     "int": "c_int",
     "char": "c_char",
@@ -53,33 +52,42 @@ def type_name(type_: Type) -> str:
         case FixedArray(of=of, count=count):
             return f"[{type_name(of)}; {count}]"
         case Callback():
-            return f"Option<{signature(FUNCTION, type_)}>"
+            arguments = (f"{identifier(a.name)}: {type_name(a.type)}" for a in type_.arguments)
+            return f"Option<{_FUNCTION}({', '.join(arguments)}){returned(type_)}>"
 
 
-def signature(head: str, callback: Callback, indent: int = 0) -> str:
-    """Returns `head(arguments) -> result`, with one argument per line if it is too long."""
-    void = callback.returns == Scalar("void")
-    tail = ")" if void else f") -> {type_name(callback.returns)}"
-    arguments = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
-    line = f"{head}({', '.join(arguments)}{tail}"
-    if len(line) < WIDTH:
-        return line
-    inner = "".join(f"{argument_line(a, indent + 4)},\n" for a in callback.arguments)
-    return f"{head}(\n{inner}{' ' * indent}{tail}"
+def returned(callback: Callback) -> str:
+    return "" if callback.returns == Scalar("void") else f" -> {type_name(callback.returns)}"
 
 
-def argument_line(argument: Argument, indent: int) -> str:
-    """Returns an argument on its line; a function may need more lines."""
+def signature(head: str, callback: Callback, tail: str, indent: int) -> str:
+    """Returns `head(arguments) -> result tail`, wrapped like rustfmt."""
+    lines = [member(identifier(a.name), a.type, indent + 4) for a in callback.arguments]
+    return enclose(head, lines, f"){returned(callback)}{tail}", indent)
+
+
+def enclose(head: str, lines: list[str], tail: str, indent: int) -> str:
+    """Returns head, arguments and tail on one line, or the lines of the arguments unchanged."""
     margin = " " * indent
-    line = f"{margin}{identifier(argument.name)}: {type_name(argument.type)}"
-    if len(line) < WIDTH or not isinstance(argument.type, Callback):
+    line = f"{margin}{head}({' '.join(map(str.strip, lines)).removesuffix(',')}{tail}"
+    if len(line) <= WIDTH and "\n" not in line:
         return line
-    function = signature(f"{margin}    {FUNCTION}", argument.type, indent + 4)
-    return f"{margin}{identifier(argument.name)}: Option<\n{function},\n{margin}>"
+    return "\n".join([f"{margin}{head}(", *lines, f"{margin}{tail}"])
+
+
+def member(name: str, type_: Type, indent: int) -> str:
+    """Returns `name: type,`, wrapped like rustfmt."""
+    margin, type_text = " " * indent, f"{type_name(type_)},"
+    line = f"{margin}{name}: {type_text}"
+    if len(line) <= WIDTH or not isinstance(type_, Callback):
+        return line
+    if indent + 4 + len(type_text) <= WIDTH:
+        return f"{margin}{name}:\n{margin}    {type_text}"
+    return f"{margin}{name}: Option<\n{signature(_FUNCTION, type_, ',', indent + 4)}\n{margin}>,"
 
 
 def doc(text: str, indent: int = 0, bullet: str = "") -> str:
     """Returns the lines of a doc comment, with brackets escaped so that they are not links."""
     start = f"{' ' * indent}/// "
     text = re.sub(r"([\[\]<])", r"\\\1", text)
-    return fill(text, WIDTH, start + bullet, start + " " * len(bullet))
+    return wrap(text, WIDTH, start + bullet, start + " " * len(bullet))

@@ -30,10 +30,11 @@ impl Runtime {
     #[must_use]
     pub fn of(device_type: ArrowDeviceType) -> Option<Self> {
         Some(match device_type {
-            ArrowDeviceType::CUDA | ArrowDeviceType::CUDA_HOST | ArrowDeviceType::CUDA_MANAGED => {
-                Self::Cuda
-            }
-            ArrowDeviceType::ROCM | ArrowDeviceType::ROCM_HOST => Self::Hip,
+            ArrowDeviceType::CUDA => Self::Cuda,
+            ArrowDeviceType::CUDA_HOST => Self::Cuda,
+            ArrowDeviceType::CUDA_MANAGED => Self::Cuda,
+            ArrowDeviceType::ROCM => Self::Hip,
+            ArrowDeviceType::ROCM_HOST => Self::Hip,
             ArrowDeviceType::OPENCL => Self::Opencl,
             ArrowDeviceType::VULKAN => Self::Vulkan,
             ArrowDeviceType::ONEAPI => Self::Sycl,

@@ -38,7 +38,7 @@ typedef /*{ typedef.type.scalar | type_name }*/ /*{ typedef.type.name }*/;
 struct /*{ struct.name }*/ {
 /*% for field in struct.fields %*/
 /*{ field.doc | wrap(100, "  // ") }*/
-  /*{ field | declare(struct) }*/;
+  /*{ field | declare(struct) }*/
 /*% endfor %*/
 };
 /*% endfor %*/

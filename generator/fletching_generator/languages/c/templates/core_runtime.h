@@ -57,7 +57,7 @@ static bool /*{ runtime.name }*/_is_lost(/*{ runtime.query.type.name }*/ answer)
 // Returns the name of a result, or NULL if the table does not contain it.
 static const char* /*{ runtime.name }*/_status_name(/*{ runtime.status.name }*/ status) {
 /*% for constant in statuses %*/
-/*{ constant | core_status_line }*/
+  /*{ constant.name | return_name(constant.name) }*/
 /*% endfor %*/
   return NULL;
 }

@@ -58,14 +58,14 @@ typedef enum {
 /*% for struct in interface.structs %*/
 /*% for function in functions_before[struct.name] %*/
 
-typedef /*{ ("(*" ~ function.name ~ ")") | declare_function(function, 8) }*/;
+typedef /*{ ("(*" ~ function.name ~ ")") | declare_function(function, 8) }*/
 /*% endfor %*/
 
 /*{ struct.doc | wrap(100, "// ") }*/
 typedef struct /*{ struct.name }*/ {
 /*% for field in struct.fields %*/
 /*{ field.doc | wrap(100, "  // ") }*/
-  /*{ field | declare(struct) }*/;
+  /*{ field | declare(struct) }*/
 /*% endfor %*/
 } /*{ struct.name }*/;
 /*% endfor %*/

@@ -78,7 +78,7 @@ struct Fields</*{ struct.name }*/> {
 /*% if struct.callbacks %*/
   static void each_callback(const Visitor& visit) {
 /*% for field in struct.callbacks %*/
-/*{ field | visit_callback(struct) }*/
+    /*{ field | visit_callback(struct) }*/
 /*% endfor %*/
   }
 /*% else %*/

@@ -42,7 +42,7 @@ constexpr EventState event_state(/*{ runtime.query.type.name }*/ answer) noexcep
 /// Returns the name of a result, or nullptr if the table does not contain it.
 constexpr const char* status_name(/*{ runtime.status.name }*/ status) noexcept {
 /*% for constant in statuses %*/
-/*{ constant | status_line }*/
+  /*{ constant.name | constant_name | return_name(constant.name) }*/
 /*% endfor %*/
   return nullptr;
 }
@@ -51,7 +51,7 @@ constexpr const char* status_name(/*{ runtime.status.name }*/ status) noexcept {
 struct Functions {
 /*% for function in runtime.functions %*/
 /*{ ((function.name ~ ": " ~ function.doc) ~ (" Optional: " ~ function.optional ~ "." if function.optional else "")) | wrap(100, "  /// ") }*/
-/*{ function | pointer_member(runtime) }*/
+  /*{ function | pointer_member(runtime) }*/
 /*% endfor %*/
 };
 

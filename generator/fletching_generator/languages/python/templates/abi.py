@@ -185,7 +185,7 @@ class DataTypeCodeInfo(NamedTuple):
 
 DATA_TYPE_CODES: Final = (
 #% for code in spec.data_type_codes.enumerators %#
-{{ code | data_type_code_row }}
+    DataTypeCodeInfo(DataTypeCode({{ code.value }}), "{{ code.label }}", "{{ code.name }}"),
 #% endfor %#
 )
 """Every known data-type code, by value."""
@@ -208,8 +208,8 @@ class {{ struct.name }}(Struct):
 
     __slots__ = ()
 #% if releases[struct.name] %#
-{{ releases[struct.name] | names("_release_ = ") }}
-    _movable_ = {{ struct | movable }}
+    _release_ = ({{ releases[struct.name].path | map("literal") | join(", ") }}{{ "," if not releases[struct.name].embedded }})
+    _movable_ = {{ releases[struct.name].movable }}
 #% endif %#
 
 #% for field in struct.fields %#
@@ -228,7 +228,15 @@ class {{ field | callback_name(struct) }}(Callback):
     __slots__ = ()
     _flags_ = {{ "WITH_GIL" if field.contract.gil else "WITHOUT_GIL" }}
     _restype_ = {{ field.type.returns | result }}
-{{ field | argument_types }}
+#% if field.type.arguments | length == 1 %#
+    _argtypes_ = ({{ field.type.arguments[0].type | ctype }},)
+#% else %#
+    _argtypes_ = (
+#% for argument in field.type.arguments %#
+        {{ argument.type | ctype }},
+#% endfor %#
+    )
+#% endif %#
     name = "{{ struct.name }}.{{ field.name }}"
     failure = {{ field.contract | failure }}
 

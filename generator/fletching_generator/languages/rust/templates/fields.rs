@@ -55,7 +55,7 @@ struct_entries! {
         }
         callbacks {
 /*% for field in struct.callbacks %*/
-/*{ field | callback_entry }*/;
+/*{ field | callback_entry }*/
 /*% endfor %*/
         }
     }

@@ -148,7 +148,7 @@ impl /*{ struct.name }*/ {
 /*% if callback.type | result %*/
     #[must_use]
 /*% endif %*/
-/*{ callback | call_head(own) }*/ {
+/*{ callback | call_head(own) }*/
         // SAFETY: the caller guarantees a valid struct and the callback's requirements.
         unsafe {
             let callback = /*{ "(*this)" if own else "self" }*/./*{ field }*/?;

@@ -23,7 +23,9 @@ impl Runtime {
     pub fn of(device_type: ArrowDeviceType) -> Option<Self> {
         Some(match device_type {
 /*% for runtime in spec.runtimes if of_runtime[runtime.name] %*/
-/*{ of_runtime[runtime.name] | arm("Self::" ~ (runtime | variant), 12) }*/
+/*% for device in of_runtime[runtime.name] %*/
+            /*{ device }*/ => Self::/*{ runtime | variant }*/,
+/*% endfor %*/
 /*% endfor %*/
             _ => return None,
         })
