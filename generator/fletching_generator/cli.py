@@ -123,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         "--interface",
         action="append",
         default=[],
-        help="compare only this interface, which has to be declared (repeatable)",
+        help="compare only this interface, which must be declared (repeatable)",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=run_check_header)

@@ -119,7 +119,7 @@ CHANGES = {
     ),
     "closed enum": (
         [("typedef int32_t ArrowDeviceType;", "typedef enum { kFirst = 1 } ArrowDeviceType;")],
-        "ArrowDeviceType is a closed enum; it has to be int32",
+        "ArrowDeviceType is a closed enum: expected int32",
     ),
     "something else of the same name": (
         [

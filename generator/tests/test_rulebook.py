@@ -139,7 +139,7 @@ SPOILED = {
         TEXT,
         'hash: "',
         'hash: "0',
-        r'sections\[0\]\.hash: "0\w+" does not match the pattern; hint: it has to match',
+        r'sections\[0\]\.hash: "0\w+" does not match the pattern; hint: match',
     ),
     "section twice": (
         "texts/array-api-methods.yaml",

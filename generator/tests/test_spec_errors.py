@@ -51,7 +51,7 @@ SPOILED = {
         "devices.yaml",
         "arrow: ARROW_DEVICE_OPENCL",
         "arrow: ARROW_OPENCL",
-        r"devices\[3\]\.arrow: \"ARROW_OPENCL\" does not match the pattern; hint: it has to match",
+        r"devices\[3\]\.arrow: \"ARROW_OPENCL\" does not match the pattern; hint: match",
     ),
     "duplicate value": (
         "devices.yaml",

@@ -27,12 +27,12 @@ def test_value_sizes_match_storage(spec: Spec) -> None:
         (
             "code: kDLBfloat",
             "code: kDLNone",
-            r"types\[12\]\.code: 'kDLNone' is no data-type code; hint: name one of spec/dlpack",
+            r"types\[12\]\.code: 'kDLNone' is not a data-type code; hint: name one of spec/dlpack",
         ),
         (
             "bits: 16, format: S}",
             "bits: 16, format: I}",
-            r"types\[5\]\.format: 'I' has not the 16 bits of the DLPack type",
+            r"types\[5\]\.format: 'I' does not have the 16 bits of the DLPack type",
         ),
         (
             "code: kDLUInt, bits: 8,",

@@ -428,9 +428,9 @@ class DataCheck {
     for (int64_t i = array.offset; i < array.offset + array.length; ++i) {
       UnionChild& child = children[item_at<std::uint8_t>(array.buffers[0], i)];
       if (child.index < 0) {
-        return report_item("layout.union-type-ids", at, "types", i, "is no type id of the format",
-                           "one of " + std::string(format.type_ids),
-                           item_at<std::int8_t>(array.buffers[0], i));
+        return report_item(
+            "layout.union-type-ids", at, "types", i, "is not a type id of the format",
+            "one of " + std::string(format.type_ids), item_at<std::int8_t>(array.buffers[0], i));
       }
       if (format.id == TypeId::kDenseUnion && !check_union_offset(array, i, child, at)) return;
     }

@@ -352,8 +352,8 @@ void on_error(Handler* self, int code, const char* message, const char* metadata
   if (code == 0 || !is_errno(code)) {
     call->report(Rule::async_error_errno_codes, call.path(),
                  text_or_empty([&] {
-                   return "code is no errno value: expected 1 to " + std::to_string(kMostErrno) +
-                          ", got " + std::to_string(code);
+                   return "code is not an errno value: expected 1 to " +
+                          std::to_string(kMostErrno) + ", got " + std::to_string(code);
                  }).c_str());
   }
   const KeptBytes text = keep_text(*call->log, message);

@@ -35,7 +35,7 @@ inline constexpr int kMostErrno = 4095;                          // the maximum 
 constexpr bool is_errno(int code) noexcept { return code >= 0 && code <= kMostErrno; }
 
 inline std::string errno_message(int code) {
-  return "result is no errno value: expected 0 to " + std::to_string(kMostErrno) + ", got " +
+  return "result is not an errno value: expected 0 to " + std::to_string(kMostErrno) + ", got " +
          std::to_string(code);
 }
 
@@ -264,13 +264,15 @@ inline const char* check_options(const FletchingValidateOptions* options) noexce
   constexpr std::uint32_t kKnownStress = 2 * FLETCHING_STRESS_REPORT_AT_EXIT - 1;
   if (options == nullptr) return nullptr;
   if (options->size != sizeof *options && options->size != kFirstVersion) {
-    return "options: size is unknown";
+    return "options.size: unknown: expected the size of FletchingValidateOptions";
   }
   const FletchingValidateOptions chosen = options_or_default(options);
   const bool known =
       chosen.level >= FLETCHING_VALIDATE_PROTOCOL && chosen.level <= FLETCHING_VALIDATE_DATA;
-  if (!known) return "options: level is unknown";
-  return (chosen.stress & ~kKnownStress) == 0 ? nullptr : "options: stress is unknown";
+  if (!known) return "options.level: unknown: expected a FLETCHING_VALIDATE_ value";
+  return (chosen.stress & ~kKnownStress) == 0
+             ? nullptr
+             : "options.stress: unknown bit: expected FLETCHING_STRESS_ values";
 }
 
 /// Calls `wrap` with a new log. Returns a code for a C function: EINVAL if the options are invalid,

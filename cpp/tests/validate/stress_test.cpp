@@ -420,7 +420,7 @@ TEST(StressOptionsTest, AcceptsEarlierSizeAndRejectsUnknownBit) {
   FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_PROTOCOL);
   FletchingMessage message{};
   EXPECT_EQ(FletchingValidateStream(stream.get(), &options, &message), EINVAL);
-  EXPECT_STREQ(message.text, "options: stress is unknown");
+  EXPECT_STREQ(message.text, "options.stress: unknown bit: expected FLETCHING_STRESS_ values");
   options.size = offsetof(FletchingValidateOptions, stress);
   EXPECT_EQ(FletchingValidateStream(stream.get(), &options, &message), 0) << message.text;
 }

@@ -141,7 +141,7 @@ TEST(ValidateStructs, RejectsUnwrappableStructs) {
   const FletchingValidateOptions options = found.options(9);
   Int32Array array;
   EXPECT_EQ(FletchingValidateDeviceArray(nullptr, &array.raw, &options, &message), EINVAL);
-  EXPECT_STREQ(message.text, "options: level is unknown");
+  EXPECT_STREQ(message.text, "options.level: unknown: expected a FLETCHING_VALIDATE_ value");
   array.raw.array.release(&array.raw.array);
   EXPECT_EQ(array.releases, 1);
 }

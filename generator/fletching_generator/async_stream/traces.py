@@ -92,7 +92,7 @@ class Runner:
     def _check_place(self, event: str, how: str | None, call: str | None) -> None:
         if how is None or call is None:
             if event in PLACED:
-                raise NotPossibleError(f"{event} has to say within which call it happens")
+                raise NotPossibleError(f"{event} must name the call in which it happens")
             return
         made = self.side.events[event].call
         allowed = self.table.inside.get(call)

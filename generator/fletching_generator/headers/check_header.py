@@ -179,10 +179,10 @@ def _compare_typedef(
     enum = next((e for e in run.enums if e.name == name), None)
     closed = enum or (typedef if typedef is not None and typedef.is_enum else None)
     if closed is not None:
-        text = f"is a closed enum; it has to be {scalar.name}, so that unknown values pass"
+        text = f"is a closed enum: expected {scalar.name}, so that unknown values pass"
         yield Finding(ERROR, interface.id, name, text, closed.place)
     elif typedef is None:
-        text = f"is not declared; it has to be {scalar.name}"
+        text = f"is not declared: expected {scalar.name}"
         yield Finding(WARNING, interface.id, name, text, None)
     elif typedef.type != scalar.name:
         text = f"is {typedef.type}, the specification says {scalar.name}"

@@ -85,7 +85,10 @@ def _explain(error: ValidationError) -> tuple[KeyPath, str, str]:
         case "enum":
             problem, hint = f"{shown} is unknown", f"use one of {', '.join(map(str, wanted))}"
         case "pattern":
-            problem, hint = f"{shown} does not match the pattern", f"it has to match {wanted}"
+            problem, hint = (
+                f"{shown} does not match the pattern",
+                f"match {wanted}",
+            )
         case "minimum" | "maximum":
             problem, hint = f"{shown} is out of range", f"the {error.validator} is {wanted}"
         case _:

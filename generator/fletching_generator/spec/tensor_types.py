@@ -64,7 +64,9 @@ def read_tensor_types(document: Document, codes: Mapping[str, int]) -> TensorTyp
     for index, entry in enumerate(content["types"]):
         if entry["code"] not in codes:
             keys: list[str | int] = ["types", index, "code"]
-            report(keys, f"'{entry['code']}' is no data-type code", "name one of spec/dlpack.yaml")
+            report(
+                keys, f"'{entry['code']}' is not a data-type code", "name one of spec/dlpack.yaml"
+            )
     if mistakes:
         raise SpecError(*mistakes)
     types = tuple(TensorType(**entry, value=codes[entry["code"]]) for entry in content["types"])
@@ -97,7 +99,7 @@ def _check_types(types: tuple[TensorType, ...], report: Report) -> None:
             seen.add(value)
         bits = 8 if row.padded else row.bits * row.lanes
         if row.part_bytes * row.parts * 8 != bits:
-            problem = f"'{row.format}' has not the {bits} bits of the DLPack type"
+            problem = f"'{row.format}' does not have the {bits} bits of the DLPack type"
             report(["types", index, "format"], problem, "name a format of that size")
         if row.extension is not None and row.type_name is not None:
             problem = "a type is of one extension"

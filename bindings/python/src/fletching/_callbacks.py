@@ -226,7 +226,7 @@ def keeps_objects() -> bool:
 def _find(kind: type[Callback], number: int | None) -> _Implemented:
     found = _implemented.get(number or 0)
     if found is None:
-        raise OSError(errno.EINVAL, f"{kind.name}: nothing is implemented under {number}")
+        raise OSError(errno.EINVAL, f"{kind.name}: no implementation for number {number}")
     return found
 
 

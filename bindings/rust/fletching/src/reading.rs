@@ -141,7 +141,7 @@ impl Array {
         }
         if count > isize::MAX as usize / size_of::<T>() {
             return wrong(&format!(
-                "too large: expected what memory can hold, got {count} values"
+                "too large: expected at most the size of memory, got {count} values"
             ));
         }
         // SAFETY: the caller guarantees that the buffer has `count` values.

@@ -61,7 +61,7 @@ impl AsyncHandler {
     }
 
     /// Returns the handler for a foreign producer, which must release it.
-    #[must_use = "the handler has to be released"]
+    #[must_use = "the handler must be released"]
     pub fn into_raw(self) -> *mut ArrowAsyncDeviceStreamHandler {
         std::mem::ManuallyDrop::new(self).as_ptr()
     }
