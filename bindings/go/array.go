@@ -40,7 +40,7 @@ type DeviceArray struct {
 // Errors: EINVAL for nil and for a released struct.
 func ImportArray(address unsafe.Pointer) (*Array, error) {
 	array := &Array{}
-	if err := importInto(&array.owner, &arrayKind, address); err != nil {
+	if err := importInto("ImportArray", &array.owner, &arrayKind, address); err != nil {
 		return nil, err
 	}
 	return array, nil
@@ -50,7 +50,7 @@ func ImportArray(address unsafe.Pointer) (*Array, error) {
 // event of the device type.
 func ImportDeviceArray(address unsafe.Pointer) (*DeviceArray, error) {
 	array := &DeviceArray{}
-	if err := importInto(&array.owner, &deviceArrayKind, address); err != nil {
+	if err := importInto("ImportDeviceArray", &array.owner, &deviceArrayKind, address); err != nil {
 		return nil, err
 	}
 	return array, nil
@@ -125,7 +125,7 @@ func (a *arrayOwner[R]) Dictionary() ArrayView { return a.Root().Dictionary() }
 // Errors: EINVAL if the array is closed, ENOMEM. After an error the caller still owns the value.
 func (a *arrayOwner[R]) Attach(value any) error {
 	if a.IsReleased() {
-		return closed("attach")
+		return closed("Attach")
 	}
 	defer runtime.KeepAlive(a)
 	return attach(a.base(), value)
@@ -218,7 +218,7 @@ func (a *DeviceArray) SyncEvent() uintptr {
 // ToDevice moves an array in CPU memory into a device array with DeviceID -1, Arrow's value for the CPU.
 // Errors: EINVAL for a closed array.
 func (a *Array) ToDevice() (*DeviceArray, error) {
-	source, err := a.take("to_device")
+	source, err := a.take("ToDevice")
 	if err != nil {
 		return nil, err
 	}
@@ -232,12 +232,12 @@ func (a *Array) ToDevice() (*DeviceArray, error) {
 // another device type, and for an array with an event, which an ArrowArray cannot carry.
 func (a *DeviceArray) ToHost() (*Array, error) {
 	if found := a.DeviceType(); found != abi.DeviceCPU && !a.IsReleased() {
-		return nil, invalid("array: wrong device type: expected cpu, got %v", found)
+		return nil, invalid("ToHost: wrong device type: expected cpu, got %v", found)
 	}
 	if a.SyncEvent() != 0 {
-		return nil, invalid("array: sync_event not NULL: expected none on cpu")
+		return nil, invalid("ToHost: sync_event not NULL: expected none on cpu")
 	}
-	source, err := a.take("to_host")
+	source, err := a.take("ToHost")
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (b *ArrayBuilder) Build(owner any) (*Array, error) {
 // Errors: as Build, and EINVAL for an event on a device type without events.
 func (b *ArrayBuilder) BuildOn(deviceType abi.DeviceType, deviceID int64, syncEvent uintptr, owner any) (*DeviceArray, error) {
 	if info, known := deviceType.Info(); syncEvent != 0 && known && info.EventPointer == abi.EventNone {
-		return nil, invalid("array builder: sync_event not NULL: expected NULL, because the device type has no event")
+		return nil, invalid("ArrayBuilder: sync_event not NULL: expected NULL, because the device type has no event")
 	}
 	var raw abi.ArrowArray
 	if err := b.build(owner, &raw); err != nil {
@@ -76,16 +76,16 @@ func (b *ArrayBuilder) BuildOn(deviceType abi.DeviceType, deviceID int64, syncEv
 func (b *ArrayBuilder) build(owner any, root *abi.ArrowArray) error {
 	structs, buffers := 0, 0
 	if err := b.count(&structs, &buffers, 0); err != nil {
-		return invalid("array builder: %v", err)
+		return invalid("ArrayBuilder: %v", err)
 	}
 	handle, ok := newHandle(owner)
 	if !ok {
-		return noMemory("array builder")
+		return noMemory("ArrayBuilder")
 	}
 	block, ok := newBlock[abi.ArrowArray](structs, buffers, 0, handle, 0)
 	if !ok {
 		dropHandle(handle)
-		return noMemory("array builder")
+		return noMemory("ArrayBuilder")
 	}
 	free := freeBlock[abi.ArrowArray]{block.structs[1:], block.list, block.addresses, nil}
 	b.write(root, block.address, &free)

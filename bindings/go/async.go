@@ -76,10 +76,10 @@ func (s *AsyncStream) consumer() *asyncConsumer {
 func NewAsyncStream(ctx context.Context, options AsyncOptions) *AsyncStream {
 	core := newAsyncConsumer(options)
 	if ctx == nil {
-		core.cancel(noContext("async stream"))
+		core.cancel(noContext("NewAsyncStream"))
 		ctx = context.Background()
 	}
-	detach := context.AfterFunc(ctx, func() { core.cancel(canceled("async stream", ctx)) })
+	detach := context.AfterFunc(ctx, func() { core.cancel(canceled("AsyncStream", ctx)) })
 	stream := &AsyncStream{core, detach}
 	runtime.AddCleanup(stream, func(core *asyncConsumer) {
 		detach()
@@ -120,7 +120,7 @@ func (s *AsyncStream) Close() {
 func (s *AsyncStream) Schema(ctx context.Context) (*Schema, error) {
 	defer runtime.KeepAlive(s)
 	if ctx == nil {
-		return nil, noContext("async stream")
+		return nil, noContext("Schema")
 	}
 	return s.consumer().waitSchema(ctx)
 }
@@ -132,7 +132,7 @@ func (s *AsyncStream) Schema(ctx context.Context) (*Schema, error) {
 func (s *AsyncStream) Next(ctx context.Context) (*DeviceArray, Metadata, error) {
 	defer runtime.KeepAlive(s)
 	if ctx == nil {
-		return nil, nil, noContext("async stream")
+		return nil, nil, noContext("Next")
 	}
 	return s.consumer().next(ctx)
 }

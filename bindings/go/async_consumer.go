@@ -258,7 +258,7 @@ func (c *asyncConsumer) next(ctx context.Context) (*DeviceArray, Metadata, error
 	for {
 		if ctx.Err() != nil {
 			c.wakeFirst() // passes on a wake that arrived together with the end of the context
-			return nil, nil, canceled("async stream", ctx)
+			return nil, nil, canceled("Next", ctx)
 		}
 		if c.isQueued() {
 			c.owed++
@@ -317,13 +317,13 @@ func (c *asyncConsumer) waitSchema(ctx context.Context) (*Schema, error) {
 	for {
 		switch {
 		case c.closed:
-			return nil, closed("async stream")
+			return nil, closed("Schema")
 		case c.schema != nil:
 			return c.schema.View()
 		case !c.state.isLive():
 			return nil, c.failure
 		case ctx.Err() != nil:
-			return nil, canceled("async stream", ctx)
+			return nil, canceled("Schema", ctx)
 		}
 		c.wait(ctx)
 	}
@@ -360,7 +360,7 @@ func (c *asyncConsumer) expose() unsafe.Pointer {
 	if c.handler == nil && !c.closed {
 		handle, ok := newHandle(c)
 		if !ok {
-			c.unlocked(func() { c.cancel(noMemory("async stream")) })
+			c.unlocked(func() { c.cancel(noMemory("Handler")) })
 			return nil
 		}
 		c.handler = (*abi.ArrowAsyncDeviceStreamHandler)(C.malloc(C.size_t(unsafe.Sizeof(*c.handler))))
@@ -396,11 +396,11 @@ func (c *asyncConsumer) close() bool {
 	if before {
 		return false
 	}
-	c.cancel(closed("async stream"))
+	c.cancel(closed("AsyncStream"))
 	c.mutex.Lock()
 	schema := c.schema
 	c.schema = nil
-	c.failure = closed("async stream")
+	c.failure = closed("AsyncStream")
 	c.mutex.Unlock()
 	discard(schema)
 	c.leave()

@@ -71,9 +71,9 @@ func TestAsyncStreamContextCancellation(t *testing.T) {
 	} {
 		gone := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		ofStream := context.Background()
+		ofStream, text := context.Background(), "Next: enough"
 		if c.name == "the stream's" {
-			ofStream = ctx
+			ofStream, text = ctx, "AsyncStream: enough"
 		}
 		stream := NewAsyncStream(ofStream, AsyncOptions{})
 		sent := endlessly(t, stream, &live)
@@ -81,7 +81,7 @@ func TestAsyncStreamContextCancellation(t *testing.T) {
 		failure := start(func() error { return c.wait(ctx, stream) })
 		cancel(gone)
 		err := <-failure
-		if !errors.Is(err, syscall.ECANCELED) || !errors.Is(err, gone) || err.Error() != "async stream: enough" {
+		if !errors.Is(err, syscall.ECANCELED) || !errors.Is(err, gone) || err.Error() != text {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if !c.cancelsStream {

@@ -61,10 +61,10 @@ type AsyncProducer struct {
 func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 	switch {
 	case handler == nil:
-		return invalid("send: handler is nil: expected an address")
+		return invalid("Send: handler is nil: expected an address")
 	case ctx == nil: // the handler must still be released
 		return AsyncProducer{DeviceType: p.DeviceType, Open: func(context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
-			return nil, nil, noContext("send")
+			return nil, nil, noContext("Send")
 		}}.Send(context.Background(), handler)
 	}
 	if name := missingCallback((*abi.ArrowAsyncDeviceStreamHandler)(handler)); name != "" {
@@ -100,7 +100,7 @@ func missingCallback(handler *abi.ArrowAsyncDeviceStreamHandler) string {
 func Send(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error], handler unsafe.Pointer) error {
 	return send(ctx, schema, deviceType, handler, func(_ context.Context, yield func(AsyncBatch, error) bool) {
 		if batches == nil {
-			yield(AsyncBatch{}, noBatches())
+			yield(AsyncBatch{}, noBatches("Send"))
 			return
 		}
 		for batch, err := range batches {

@@ -242,7 +242,7 @@ func TestSendRejectsMissingDeviceType(t *testing.T) {
 	p := newConsumerPeer(t)
 	schema := intSchema()
 	err := Send(context.Background(), schema, 0, nil, p.handler())
-	text := "producer: device_type: 0: expected the device type of the batches (rule async-producer.device-type-set)"
+	text := "Send: device_type: 0: expected the device type of the batches (rule async-producer.device-type-set)"
 	expectText(t, err.Error(), text)
 	expectText(t, p.take(), "error 22 "+text+", release")
 	if !schema.IsReleased() {

@@ -78,11 +78,11 @@ func newAsyncSending(ctx context.Context, p AsyncProducer, handler unsafe.Pointe
 	s.source, s.endSource = context.WithCancel(ctx)
 	metadata, err := encoded(p.Metadata)
 	if p.DeviceType == 0 {
-		err = brokenRule("async-producer.device-type-set", "producer: device_type: 0: expected the device type of the batches")
+		err = brokenRule("async-producer.device-type-set", "Send: device_type: 0: expected the device type of the batches")
 	}
 	handle, ok := newHandle(s)
 	if !ok {
-		handle, err = spent, noMemory("producer")
+		handle, err = spent, noMemory("Send")
 	}
 	if err != nil {
 		s.stop(asyncByFailure, err)
@@ -162,7 +162,7 @@ func (s *asyncSending) run(wait func() bool) (released bool) {
 func (s *asyncSending) abandon() error {
 	err := s.result
 	if err == nil {
-		err = canceled("producer: the consumer has not extracted every batch", s.user)
+		err = canceled("Send: the consumer has not extracted every batch", s.user)
 	}
 	go s.run(func() bool {
 		<-s.news

@@ -49,7 +49,7 @@ func (s *asyncSending) readAll(err error) {
 
 func (s *asyncSending) read(open openBatches) (err error) {
 	if open == nil {
-		return invalid("producer: Open: nil: expected a function")
+		return invalid("AsyncProducer.Open: nil: expected a function")
 	}
 	schema, batches, err := open(s.source)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *asyncSending) read(open openBatches) (err error) {
 	}
 	if batches == nil {
 		schema.Close()
-		return noBatches()
+		return noBatches("AsyncProducer.Open")
 	}
 	if s.types, err = typesOf("schema", schema); err != nil {
 		discard(schema)

@@ -212,7 +212,7 @@ func releaseBlock(raw *abi.ArrowArray) (called bool) {
 func attach[B base](target *B, value any) error {
 	handle, ok := newHandle(value)
 	if !ok {
-		return noMemory("attach")
+		return noMemory("Attach")
 	}
 	var code C.int
 	switch target := any(target).(type) {
@@ -223,7 +223,7 @@ func attach[B base](target *B, value any) error {
 	}
 	if code != 0 {
 		dropHandle(handle)
-		return noMemory("attach")
+		return noMemory("Attach")
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func makeShared[B base](source *B) error {
 		code = C.fletching_share_array(cArray(source))
 	}
 	if code != 0 {
-		return noMemory("share")
+		return noMemory("Share")
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func makeShared[B base](source *B) error {
 // takeWithEvent moves a child out. The parent's event is valid until both are released.
 func takeWithEvent(parent, child, out *abi.ArrowArray) error {
 	if C.fletching_take_with_event(cArray(parent), cArray(child), cArray(out)) != 0 {
-		return noMemory("take_child")
+		return noMemory("TakeChild")
 	}
 	return nil
 }

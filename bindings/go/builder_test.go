@@ -125,7 +125,7 @@ func TestBuildRejectsInvalidArrays(t *testing.T) {
 	}
 	if must(deep.Children[0].Build(nil)).Close(); true {
 		_, err := deep.Build(nil)
-		expectError(t, err, syscall.EINVAL, "array builder: nested too deep: expected at most 256 levels")
+		expectError(t, err, syscall.EINVAL, "ArrayBuilder: nested too deep: expected at most 256 levels")
 	}
 	cyclic := fletching.ArrayBuilder{}
 	cyclic.Dictionary = &cyclic
@@ -135,11 +135,11 @@ func TestBuildRejectsInvalidArrays(t *testing.T) {
 	for _, wrong := range []fletching.ArrayBuilder{{Length: -1}, {Offset: -1}, {NullCount: -2}, {NullCount: 1}} {
 		var log log
 		_, err := (&fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{wrong}}).Build(&note{&log, "owner"})
-		expectError(t, err, syscall.EINVAL, "array builder: length, offset or null_count out of range")
+		expectError(t, err, syscall.EINVAL, "ArrayBuilder: length, offset or null_count out of range")
 		log.expect(t)
 	}
 	_, err := batch(0).BuildOn(abi.DeviceCPU, -1, 8, nil)
-	expectError(t, err, syscall.EINVAL, "array builder: sync_event not NULL: expected NULL")
+	expectError(t, err, syscall.EINVAL, "ArrayBuilder: sync_event not NULL: expected NULL")
 	for _, deviceType := range []abi.DeviceType{abi.DeviceExtDev, abi.DeviceCUDA, 9999} {
 		must(batch(0).BuildOn(deviceType, 0, 8, nil)).Close()
 	}
@@ -210,7 +210,7 @@ func TestSchemaCopiesBuilder(t *testing.T) {
 		t.Error("a schema that was taken reads other values")
 	}
 	_, err := schema.Root().Builder()
-	expectError(t, err, syscall.EINVAL, "schema builder: a copy: the struct or a descendant is released or moved out")
+	expectError(t, err, syscall.EINVAL, "Builder: the struct or a descendant is released or moved out")
 	codes.Close()
 	text.Close()
 }
@@ -225,7 +225,7 @@ func TestSchemaCopyRejectsNonUTF8(t *testing.T) {
 		*(*byte)(abi.Pointer(text(&raw))) = 0xff
 		schema := must(fletching.ImportSchema(unsafe.Pointer(&raw)))
 		_, err := schema.Root().Builder()
-		expectError(t, err, syscall.EINVAL, "schema builder: a copy: format or name: expected UTF-8")
+		expectError(t, err, syscall.EINVAL, "Builder: format or name: expected UTF-8")
 		schema.Close()
 	}
 }
@@ -244,9 +244,9 @@ func TestSchemaTakeChildRejectsMissingChild(t *testing.T) {
 	schema := intSchema()
 	defer schema.Close()
 	child, err := schema.TakeChild(0)
-	expectError(t, err, syscall.EINVAL, "take_child: child 0: no such child: expected an index below 0")
+	expectError(t, err, syscall.EINVAL, "TakeChild: child 0: no such child: expected an index below 0")
 	dictionary, err := schema.TakeDictionary()
-	expectError(t, err, syscall.EINVAL, "take_dictionary: NULL: expected a struct")
+	expectError(t, err, syscall.EINVAL, "TakeDictionary: NULL: expected a struct")
 	if child != nil || dictionary != nil {
 		t.Error("a schema with an error")
 	}
@@ -274,7 +274,7 @@ func TestSchemaCopyRejectsTooManyStructs(t *testing.T) {
 	}
 	defer level.Close()
 	_, err := level.Root().Builder()
-	expectError(t, err, syscall.EINVAL, "schema builder: a copy: the struct or a descendant is one of too many")
+	expectError(t, err, syscall.EINVAL, "Builder: the struct or a descendant is one of too many")
 }
 
 func TestSchemaBuilderRejectsInvalidSchemas(t *testing.T) {
@@ -289,7 +289,7 @@ func TestSchemaBuilderRejectsInvalidSchemas(t *testing.T) {
 		"dictionary: dictionary: nested too deep: expected at most": cyclic,
 	} {
 		_, err := (&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{wrong}}).Build()
-		expectError(t, err, syscall.EINVAL, "schema builder: ")
+		expectError(t, err, syscall.EINVAL, "SchemaBuilder: ")
 		expectError(t, err, syscall.EINVAL, text)
 	}
 }

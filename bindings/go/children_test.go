@@ -35,14 +35,14 @@ func TestTakeChild(t *testing.T) {
 	child, dictionary := must(parent.TakeChild(1)), must(parent.TakeDictionary())
 	for _, index := range []int{-1, 2} {
 		_, err := parent.TakeChild(index)
-		expectError(t, err, syscall.EINVAL, fmt.Sprintf("take_child: child %d: no such child: expected an index below 2", index))
+		expectError(t, err, syscall.EINVAL, fmt.Sprintf("TakeChild: child %d: no such child: expected an index below 2", index))
 	}
 	_, err := parent.TakeChild(1)
-	expectError(t, err, syscall.EINVAL, "take_child: child 1: released or moved out: expected a live struct")
+	expectError(t, err, syscall.EINVAL, "TakeChild: child 1: released or moved out: expected a live struct")
 	_, err = parent.TakeDictionary()
-	expectError(t, err, syscall.EINVAL, "take_dictionary: released or moved out")
+	expectError(t, err, syscall.EINVAL, "TakeDictionary: released or moved out")
 	_, err = child.TakeDictionary()
-	expectError(t, err, syscall.EINVAL, "take_dictionary: NULL: expected a struct")
+	expectError(t, err, syscall.EINVAL, "TakeDictionary: NULL: expected a struct")
 	if !parent.Child(1).IsReleased() || parent.Child(0).IsReleased() {
 		t.Error("the parent lists another child as moved out")
 	}
@@ -228,7 +228,7 @@ func TestViewRejectsTooDeepArray(t *testing.T) {
 	shared := must(importArray(t, raw).Share())
 	must(shared.Column(0)).Close()
 	_, err := shared.View()
-	expectError(t, err, syscall.EINVAL, "view: the struct or a descendant is nested too deep: expected at most 256 levels")
+	expectError(t, err, syscall.EINVAL, "View: the struct or a descendant is nested too deep: expected at most 256 levels")
 	shared.Close()
 	log.expect(t, "a0", "a")
 }
@@ -256,7 +256,7 @@ func TestShare(t *testing.T) {
 	expectClosed(t, "share", second(array.Share()))
 	first, again, whole := must(shared.Column(0)), must(shared.Column(0)), must(shared.View())
 	_, err := shared.Column(2)
-	expectError(t, err, syscall.EINVAL, "column: child 2: no such child: expected an index below 2")
+	expectError(t, err, syscall.EINVAL, "Column: child 2: no such child: expected an index below 2")
 	if first.Length() != 1 || first.SyncEvent() != event || whole.NumChildren() != 2 || whole.Dictionary().IsReleased() ||
 		whole.Child(1).Buffer(0) != 0 || shared.NumColumns() != 2 {
 		t.Error("a view reads other values")
@@ -285,14 +285,14 @@ func TestColumnRejectsInvalidChildren(t *testing.T) {
 	log.expect(t, "a0")
 	shared := must(array.Share())
 	for index, text := range []string{
-		"view: the struct or a descendant is released or moved out",
-		"view: the struct or a descendant has n_children out of range: expected 0 to 4194304, got -1",
+		"Column: the struct or a descendant is released or moved out",
+		"Column: the struct or a descendant has n_children out of range: expected 0 to 4194304, got -1",
 	} {
 		_, err := shared.Column(index)
 		expectError(t, err, syscall.EINVAL, text)
 	}
 	_, err := shared.View()
-	expectError(t, err, syscall.EINVAL, "view: the struct or a descendant is released or moved out")
+	expectError(t, err, syscall.EINVAL, "View: the struct or a descendant is released or moved out")
 	must(shared.Column(2)).Close()
 	shared.Close()
 	log.expect(t, "a1", "a2", "a")
@@ -322,13 +322,13 @@ func TestToHostAndToDevice(t *testing.T) {
 	log.expect(t, "a")
 	cuda := importDeviceArray(t, rawDeviceArray(&log, "a", 0, false))
 	_, err := cuda.ToHost()
-	expectError(t, err, syscall.EINVAL, "array: wrong device type: expected cpu, got cuda")
+	expectError(t, err, syscall.EINVAL, "ToHost: wrong device type: expected cpu, got cuda")
 	cuda.Close()
 	log.expect(t, "a", "event")
 	raw := rawDeviceArray(&log, "a", 0, false)
 	raw.DeviceType = abi.DeviceCPU
 	withEvent := importDeviceArray(t, raw)
 	_, err = withEvent.ToHost()
-	expectError(t, err, syscall.EINVAL, "array: sync_event not NULL: expected none on cpu")
+	expectError(t, err, syscall.EINVAL, "ToHost: sync_event not NULL: expected none on cpu")
 	withEvent.Close()
 }

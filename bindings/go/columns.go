@@ -40,7 +40,7 @@ func StringColumn(name string, values []string) Column {
 	column := bytesColumn(name, "u", values)
 	for row, value := range values {
 		if !utf8.ValidString(value) {
-			column.problem = invalid("column %q: row %d: expected UTF-8, got %q", name, row, value)
+			column.problem = invalid("NewRecordBatch: column %q: row %d: expected UTF-8, got %q", name, row, value)
 			break
 		}
 	}
@@ -55,7 +55,7 @@ func bytesColumn[T string | []byte](name, format string, values []T) Column {
 	for _, value := range values {
 		if len(value) > math.MaxInt32-size {
 			return Column{problem: NewError(syscall.EOVERFLOW, fmt.Sprintf(
-				"column %q: more than 2147483647 bytes: expected a smaller batch; hint: make several", name), nil)}
+				"NewRecordBatch: column %q: more than 2147483647 bytes: expected a smaller batch; hint: make several", name), nil)}
 		}
 		size += len(value)
 	}
@@ -71,7 +71,7 @@ func bytesColumn[T string | []byte](name, format string, values []T) Column {
 // WithValidity returns the column with nulls in the rows where valid is false.
 func (c Column) WithValidity(valid []bool) Column {
 	if len(valid) != c.length && c.problem == nil {
-		c.problem = invalid("column %q: validity: expected %d values, got %d", c.name, c.length, len(valid))
+		c.problem = invalid("NewRecordBatch: column %q: validity: expected %d values, got %d", c.name, c.length, len(valid))
 	}
 	c.nulls = 0
 	for _, isValid := range valid {
@@ -99,7 +99,7 @@ func NewRecordBatch(columns ...Column) (*Schema, *Array, error) {
 			return nil, nil, column.problem
 		case i > 0 && column.length != columns[0].length:
 			owner.Close()
-			return nil, nil, invalid("record batch: column %q: expected %d rows, got %d", column.name, columns[0].length, column.length)
+			return nil, nil, invalid("NewRecordBatch: column %q: expected %d rows, got %d", column.name, columns[0].length, column.length)
 		}
 		builder.Length = int64(column.length)
 		child := ArrayBuilder{Length: int64(column.length), NullCount: column.nulls}

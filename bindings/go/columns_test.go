@@ -91,7 +91,7 @@ func TestNewRecordBatchRoundTripsEachType(t *testing.T) {
 	binaries, err := column(t, schema, batch, 4).Binaries()
 	expectValues(t, binaries, err, []byte{0}, []byte{}, []byte{0xff, 1})
 	_, err = fletching.NumbersOf[int64](first)
-	expectError(t, err, syscall.EINVAL, `read: format: expected "l", got "g"`)
+	expectError(t, err, syscall.EINVAL, `NumbersOf: format: expected "l", got "g"`)
 	if _, err := first.Strings(); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("strings of a float64: expected EINVAL, got %v", err)
 	}
@@ -161,7 +161,7 @@ func TestNewRecordBatchRejectsInvalidColumns(t *testing.T) {
 func TestReadColumnRejectsInvalidChildren(t *testing.T) {
 	child := fletching.ArrayBuilder{Length: 2, Buffers: []uintptr{0, nowhere}}
 	types := fletching.SchemaBuilder{Format: "i"}
-	const missing = "read column: child %d: no such child of format %q"
+	const missing = "ReadColumn: child %d: no such child of format %q"
 	for _, each := range []struct {
 		index, fields, children int
 		rows                    int64
@@ -171,7 +171,7 @@ func TestReadColumnRejectsInvalidChildren(t *testing.T) {
 		{1, 1, 2, 2, "+s", fmt.Sprintf(missing, 1, "+s")},
 		{1, 2, 1, 2, "+s", fmt.Sprintf(missing, 1, "+s")},
 		{0, 1, 1, 2, "+l", fmt.Sprintf(missing, 0, "+l")},
-		{0, 1, 1, 3, "+s", "read column: child 0: length: expected 3 or more, got 2"},
+		{0, 1, 1, 3, "+s", "ReadColumn: child 0: length: expected 3 or more, got 2"},
 	} {
 		schema := must((&fletching.SchemaBuilder{Format: each.format, Children: slices.Repeat([]fletching.SchemaBuilder{types}, each.fields)}).Build())
 		batch := must((&fletching.ArrayBuilder{Length: each.rows, Buffers: []uintptr{0}, Children: slices.Repeat([]fletching.ArrayBuilder{child}, each.children)}).Build(nil))
@@ -241,10 +241,10 @@ func TestReadArrayRejectsNumbersOutOfRange(t *testing.T) {
 		length, offset, nulls int64
 		message               string
 	}{
-		{1, 0, -2, "read: null_count: out of range: expected -1 to 1, got -2"},
-		{1, 0, 2, "read: null_count: out of range: expected -1 to 1, got 2"},
-		{-3, 5, 0, "read: length or offset out of range: expected 0 or more, got -3 and 5"},
-		{1<<60 - 2, 1, 0, "read: length or offset out of range: expected 0 or more, got 1152921504606846974 and 1"},
+		{1, 0, -2, "ReadArray: null_count: out of range: expected -1 to 1, got -2"},
+		{1, 0, 2, "ReadArray: null_count: out of range: expected -1 to 1, got 2"},
+		{-3, 5, 0, "ReadArray: length or offset out of range: expected 0 or more, got -3 and 5"},
+		{1<<60 - 2, 1, 0, "ReadArray: length or offset out of range: expected 0 or more, got 1152921504606846974 and 1"},
 	} {
 		raw := rawArray(&log, "a", 0, false)
 		raw.Length, raw.Offset, raw.NullCount = each.length, each.offset, each.nulls

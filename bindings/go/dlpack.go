@@ -49,7 +49,7 @@ type ConsumerStream struct {
 func ReadConsumerStream(deviceType abi.DeviceType, argument *int64) (*ConsumerStream, error) {
 	var handle C.uintptr_t
 	var ordering C.int
-	err := errorOf(C.read_tensor_stream(C.ArrowDeviceType(deviceType), (*C.int64_t)(argument), &handle, &ordering))
+	err := errorOf("ReadConsumerStream", C.read_tensor_stream(C.ArrowDeviceType(deviceType), (*C.int64_t)(argument), &handle, &ordering))
 	if err != nil {
 		return nil, err
 	}
@@ -126,22 +126,22 @@ func (o TensorOptions) bits() (bits C.uint32_t) {
 // Synchronize and WaitOn. An array whose NullCount is -1 is exported if the host can read the validity bitmap, no work
 // is pending, and all bits are set. See dlpack.h.
 func (a *DeviceArray) Tensor(schema *Schema, options TensorOptions) (*Tensor, error) {
-	return a.tensor(schema, options, false)
+	return a.tensor("Tensor", schema, options, false)
 }
 
 // LegacyTensor returns the struct from before DLPack 1.0, which has no flags. EINVAL unless Writable. See Tensor.
 func (a *DeviceArray) LegacyTensor(schema *Schema, options TensorOptions) (*Tensor, error) {
-	return a.tensor(schema, options, true)
+	return a.tensor("LegacyTensor", schema, options, true)
 }
 
-func (a *DeviceArray) tensor(schema *Schema, options TensorOptions, isLegacy bool) (*Tensor, error) {
+func (a *DeviceArray) tensor(operation string, schema *Schema, options TensorOptions, isLegacy bool) (*Tensor, error) {
 	if schema == nil || a.IsReleased() || schema.IsReleased() {
-		return nil, closed("to_dlpack")
+		return nil, closed(operation)
 	}
-	if err := a.orderWaiter(&options); err != nil {
+	if err := a.orderWaiter(operation, &options); err != nil {
 		return nil, err
 	}
-	slot, err := a.take("to_dlpack")
+	slot, err := a.take(operation)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (a *DeviceArray) tensor(schema *Schema, options TensorOptions, isLegacy boo
 		}
 	}
 	var tensor C.uintptr_t
-	if err := errorOf(export(options.Stream.numbers(slot.raw.DeviceType), &tensor)); err != nil {
+	if err := errorOf(operation, export(options.Stream.numbers(slot.raw.DeviceType), &tensor)); err != nil {
 		a.slot.Store(slot) // returns the array to the caller
 		return nil, err
 	}
@@ -164,8 +164,8 @@ func (a *DeviceArray) tensor(schema *Schema, options TensorOptions, isLegacy boo
 }
 
 // orderWaiter makes the stream wait for an event through a Go waiter, which the core does not know.
-func (a *DeviceArray) orderWaiter(options *TensorOptions) error {
-	raw, waiter, err := a.waiting("to_dlpack")
+func (a *DeviceArray) orderWaiter(operation string, options *TensorOptions) error {
+	raw, waiter, err := a.waiting(operation)
 	if raw == nil || waiter == nil || options.Stream == nil {
 		return err
 	}
@@ -225,9 +225,10 @@ type ImportedTensor struct {
 // Errors: ENOTSUP for types, strides and alignments that Arrow lacks, and for another major version; EINVAL for a
 // malformed or closed tensor; ENOMEM; with a stream also the errors of ExportWithEvent. See dlpack.h.
 func (t *Tensor) DeviceArray(options TensorImportOptions) (*ImportedTensor, error) {
+	const operation = "DeviceArray"
 	address := t.leave()
 	if address == 0 {
-		return nil, closed("from_dlpack")
+		return nil, closed(operation)
 	}
 	schema, array := emptySlot(&schemaKind), emptySlot(&deviceArrayKind)
 	var bits C.uint32_t
@@ -247,7 +248,7 @@ func (t *Tensor) DeviceArray(options TensorImportOptions) (*ImportedTensor, erro
 	var flags C.uint64_t
 	// The core takes the device type from the tensor, which must not be read here. Any type with a runtime works.
 	order := options.Stream.numbers(abi.DeviceCUDA)
-	err := errorOf(C.import_tensor(C.uintptr_t(address), isLegacy, order, bits, cSchema(schema.raw), cDeviceArray(array.raw), &flags))
+	err := errorOf(operation, C.import_tensor(C.uintptr_t(address), isLegacy, order, bits, cSchema(schema.raw), cDeviceArray(array.raw), &flags))
 	if err != nil {
 		schema.free()
 		array.free()
@@ -282,7 +283,7 @@ type Exchange struct {
 // Errors: EINVAL for nil, ENOTSUP if no table has major version 1.
 func FindExchange(header unsafe.Pointer) (*Exchange, error) {
 	if header == nil {
-		return nil, invalid("exchange: table is nil: expected an address")
+		return nil, invalid("FindExchange: table is nil: expected an address")
 	}
 	table := C.exchange_find(C.uintptr_t(uintptr(header)))
 	if table == 0 {
@@ -302,7 +303,7 @@ func (e *Exchange) Table() *abi.DLPackExchangeAPI {
 // message.
 func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 	var address C.uintptr_t
-	err := errorOf(C.exchange_allocate(C.uintptr_t(e.table), likeOf(like), cExtents(like.Shape), &address))
+	err := errorOf("Allocate", C.exchange_allocate(C.uintptr_t(e.table), likeOf(like), cExtents(like.Shape), &address))
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +320,7 @@ func (e *Exchange) WorkStream(deviceType abi.DeviceType, deviceID int32) (*Consu
 	var ordering C.int
 	device := C.DLDevice{device_type: C.DLDeviceType(deviceType), device_id: C.int32_t(deviceID)}
 	var found C.int64_t
-	err := errorOf(C.exchange_work_stream(C.uintptr_t(e.table), device, &handle, &found, &ordering))
+	err := errorOf("WorkStream", C.exchange_work_stream(C.uintptr_t(e.table), device, &handle, &found, &ordering))
 	if err != nil {
 		return nil, err
 	}

@@ -149,10 +149,10 @@ func TestTensorRejectsUnsupportedArrays(t *testing.T) {
 	_, err := array.LegacyTensor(schema, fletching.TensorOptions{})
 	expectError(t, err, syscall.EINVAL, "no flag for read-only memory")
 	_, err = array.Tensor(nil, fletching.TensorOptions{})
-	expectError(t, err, syscall.EINVAL, "to_dlpack: closed")
+	expectError(t, err, syscall.EINVAL, "Tensor: closed")
 	tensor := must(array.Tensor(date, fletching.TensorOptions{AsStorage: true}))
 	_, err = array.Tensor(schema, fletching.TensorOptions{})
-	expectError(t, err, syscall.EINVAL, "to_dlpack: closed")
+	expectError(t, err, syscall.EINVAL, "Tensor: closed")
 	tensor.Close()
 	for _, schema := range []*fletching.Schema{text, date, schema} {
 		schema.Close()
@@ -230,9 +230,9 @@ func TestTensorIsDeletedOnce(t *testing.T) {
 		t.Errorf("expected 1 release, got %d", *closed)
 	}
 	_, err := tensor.Export()
-	expectError(t, err, syscall.EINVAL, "export: closed")
+	expectError(t, err, syscall.EINVAL, "Export: closed")
 	_, err = tensor.DeviceArray(fletching.TensorImportOptions{})
-	expectError(t, err, syscall.EINVAL, "from_dlpack: closed")
+	expectError(t, err, syscall.EINVAL, "DeviceArray: closed")
 	_, err = fletching.ImportTensor(nil)
 	expectError(t, err, syscall.EINVAL, "tensor is nil")
 

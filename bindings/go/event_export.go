@@ -26,10 +26,10 @@ import (
 // array is unchanged. An array may be used by one call at a time.
 func (a *DeviceArray) ExportWithEvent(stream Stream) error {
 	if a.IsReleased() {
-		return closed("export_with_event")
+		return closed("ExportWithEvent")
 	}
 	defer runtime.KeepAlive(a)
-	return errorOf(C.export_with_event(cDeviceArray(a.get()), stream.numbers(a.get().DeviceType)))
+	return errorOf("ExportWithEvent", C.export_with_event(cDeviceArray(a.get()), stream.numbers(a.get().DeviceType)))
 }
 
 // ReleaseAfter closes the array when all work currently on the stream is done. It is for a consumer whose
@@ -52,12 +52,12 @@ func (a *DeviceArray) ExportWithEvent(stream Stream) error {
 //
 // Errors: as for Synchronize. The array is closed after an error too.
 func (a *DeviceArray) ReleaseAfter(stream Stream) error {
-	slot, err := a.take("release_after")
+	slot, err := a.take("ReleaseAfter")
 	if err != nil {
 		return err
 	}
 	setReleaseStarter()
-	err = errorOf(C.release_after(cDeviceArray(slot.raw), stream.numbers(slot.raw.DeviceType)))
+	err = errorOf("ReleaseAfter", C.release_after(cDeviceArray(slot.raw), stream.numbers(slot.raw.DeviceType)))
 	slot.free()
 	return err
 }

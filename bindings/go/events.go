@@ -117,20 +117,22 @@ func cDeviceArray(raw *abi.ArrowDeviceArray) *C.struct_ArrowDeviceArray {
 	return (*C.struct_ArrowDeviceArray)(unsafe.Pointer(raw))
 }
 
-// ourNames replaces names in the core's messages with their Go names.
-var ourNames = strings.NewReplacer("FLETCHING_CAPTURE_EXTERNAL_EVENT", "stream.With(ExternalEvent)",
-	"vulkan::WaitContext", "VulkanContext", "WaitContext", "VulkanContext",
+// optionNames replaces the options in the core's messages with their Go names.
+var optionNames = strings.NewReplacer("FLETCHING_CAPTURE_EXTERNAL_EVENT", "stream.With(ExternalEvent)",
 	"as_storage", "AsStorage", "event_handled", "EventHandled")
 
-func errorOf(outcome C.struct_Outcome) error {
+// errorOf puts the operation in front of the core's message, which names no function.
+func errorOf(operation string, outcome C.struct_Outcome) error {
 	if outcome.code == 0 {
 		return nil
 	}
 	defer C.free(unsafe.Pointer(outcome.text))
-	return NewError(abi.SystemError(int32(outcome.code)), ourNames.Replace(C.GoString(outcome.text)), nil)
+	return NewError(abi.SystemError(int32(outcome.code)), operation+": "+optionNames.Replace(C.GoString(outcome.text)), nil)
 }
 
-func readyOf(outcome C.struct_Outcome) (bool, error) { return outcome.is_ready != 0, errorOf(outcome) }
+func readyOf(operation string, outcome C.struct_Outcome) (bool, error) {
+	return outcome.is_ready != 0, errorOf(operation, outcome)
+}
 
 // Synchronize blocks until the event completes. The host may then read the buffers that it can access. If
 // sync_event is NULL, it returns at once.
@@ -157,7 +159,7 @@ func readyOf(outcome C.struct_Outcome) (bool, error) { return outcome.is_ready !
 // Synchronize may be called concurrently from any goroutine. See "Synchronization Events" in the Arrow C device data
 // interface.
 func (a *DeviceArray) Synchronize(ctx context.Context) error {
-	const operation = "synchronize"
+	const operation = "Synchronize"
 	raw, waiter, err := a.waiting(operation)
 	if raw == nil {
 		return err
@@ -166,8 +168,8 @@ func (a *DeviceArray) Synchronize(ctx context.Context) error {
 	if waiter != nil {
 		return waitWith(ctx, waiter, eventOf(raw))
 	}
-	return waitUntil(ctx, func() (bool, error) { return readyOf(C.ready(cDeviceArray(raw))) },
-		func() error { return errorOf(C.synchronize(cDeviceArray(raw))) })
+	return waitUntil(ctx, operation, func() (bool, error) { return readyOf(operation, C.ready(cDeviceArray(raw))) },
+		func() error { return errorOf(operation, C.synchronize(cDeviceArray(raw))) })
 }
 
 const (
@@ -177,20 +179,20 @@ const (
 
 // waitUntil ends with a wait in the runtime, because a query does not make the data visible to the host. It polls
 // first if the context can end.
-func waitUntil(ctx context.Context, ready func() (bool, error), synchronize func() error) error {
-	if err := pollUntil(ctx, ready); err != nil {
+func waitUntil(ctx context.Context, operation string, ready func() (bool, error), synchronize func() error) error {
+	if err := pollUntil(ctx, operation, ready); err != nil {
 		return err
 	}
 	return synchronize()
 }
 
 // pollUntil returns when the event has completed, and at once if the context cannot end.
-func pollUntil(ctx context.Context, ready func() (bool, error)) error {
+func pollUntil(ctx context.Context, operation string, ready func() (bool, error)) error {
 	if ctx == nil {
-		return noContext("synchronize")
+		return noContext(operation)
 	}
 	if ctx.Err() != nil {
-		return canceled("synchronize", ctx)
+		return canceled(operation, ctx)
 	}
 	if ctx.Done() == nil {
 		return nil
@@ -205,7 +207,7 @@ func pollUntil(ctx context.Context, ready func() (bool, error)) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return canceled("synchronize", ctx)
+			return canceled(operation, ctx)
 		}
 	}
 }
@@ -214,16 +216,16 @@ func pollUntil(ctx context.Context, ready func() (bool, error)) error {
 // stream afterwards may read the buffers. EBUSY for a capturing stream; see [Stream.With]. Errors and threads are as
 // for Synchronize.
 func (a *DeviceArray) WaitOn(stream Stream) error {
-	raw, waiter, err := a.waiting("wait_on")
+	raw, waiter, err := a.waiting("WaitOn")
 	if raw == nil {
 		return err
 	}
 	defer runtime.KeepAlive(a)
 	if waiter == nil {
-		return errorOf(C.wait_on(cDeviceArray(raw), stream.numbers(raw.DeviceType)))
+		return errorOf("WaitOn", C.wait_on(cDeviceArray(raw), stream.numbers(raw.DeviceType)))
 	}
 	if stream.deviceType != raw.DeviceType {
-		return invalid("wait_on: stream of another runtime: expected one of %v, got one of %v", raw.DeviceType, stream.deviceType)
+		return invalid("WaitOn: stream of another runtime: expected one of %v, got one of %v", raw.DeviceType, stream.deviceType)
 	}
 	return waiter.WaitOn(eventOf(raw), stream)
 }
@@ -231,7 +233,7 @@ func (a *DeviceArray) WaitOn(stream Stream) error {
 // Ready reports whether the event has completed, without blocking. Errors and threads are as for
 // Synchronize.
 func (a *DeviceArray) Ready() (bool, error) {
-	raw, waiter, err := a.waiting("ready")
+	raw, waiter, err := a.waiting("Ready")
 	if raw == nil {
 		return err == nil, err
 	}
@@ -239,5 +241,5 @@ func (a *DeviceArray) Ready() (bool, error) {
 	if waiter != nil {
 		return waiter.Ready(eventOf(raw))
 	}
-	return readyOf(C.ready(cDeviceArray(raw)))
+	return readyOf("Ready", C.ready(cDeviceArray(raw)))
 }

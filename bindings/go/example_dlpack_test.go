@@ -140,7 +140,7 @@ func ExampleFindExchange() {
 	fmt.Println(err)
 	// Output:
 	// [2 2] 1
-	// exchange: the table lacks current_work_stream
+	// WorkStream: exchange: the table lacks current_work_stream
 }
 
 // framework is a table with the allocator of this package. The framework's code provides the functions for Python

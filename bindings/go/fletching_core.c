@@ -379,11 +379,11 @@ static bool fail_with(struct failure* failure, const struct answer* answer) {
                   : "");
 }
 
-// Changes the failure's text to "operation: text; hint: hint".
-static void add_hint(struct failure* failure, const char* operation, const char* hint) {
+// Appends "; hint: hint" to the failure's text.
+static void add_hint(struct failure* failure, const char* hint) {
   struct failure made;
   no_failure(&made);
-  (void)fail(&made, failure->code, "%s: %s; hint: %s", operation, failure->message.text, hint);
+  (void)fail(&made, failure->code, "%s; hint: %s", failure->message.text, hint);
   made.result = failure->result;
   *failure = made;
 }
@@ -1091,7 +1091,8 @@ static bool initialize(const struct graph_runtime* self, struct failure* failure
 
 static bool refuse_capture(const struct vendor_library* library, const char* got,
                            struct failure* failure) {
-  return fail(failure, EBUSY, "%s: expected a stream whose work runs, got %s", library->title, got);
+  return fail(failure, EBUSY, "%s: expected a stream that is not captured, got %s", library->title,
+              got);
 }
 
 #define CAPTURED "one that is being captured into a graph"
@@ -2512,7 +2513,7 @@ static const struct runtime metal_runtime = {
     .name = "Metal",
     .title = "Metal",
     .no_devices =
-        "an MTLEvent is an object of Objective-C; hint: register the waiter of "
+        "an MTLEvent is an Objective-C object; hint: register the waiter of "
         "fletching/metal.hpp",
     .no_record =
         "not supported by Metal: an MTLEvent is signaled by a command buffer, which the caller "
@@ -2797,10 +2798,9 @@ static bool opencl_check_context(cl_event event, cl_command_queue queue, struct 
     return false;
   }
   return own == other ||
-         fail(
-             failure, EINVAL,
-             "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the "
-             "event's context, or call synchronize");
+         fail(failure, EINVAL,
+              "cl_context of the queue differs from the event's; hint: pass a queue of the "
+              "event's context, or wait on the host");
 }
 
 static bool opencl_wait_on(const struct runtime* self, const struct FletchingEvent* event,
@@ -3215,7 +3215,7 @@ static bool vulkan_find(const struct FletchingVulkanWaitContext* context, const 
                         any_function from_loader(void), any_function* found,
                         struct failure* failure) {
   if (context->device == NULL) {
-    return fail(failure, EINVAL, "WaitContext.device: NULL: expected the producer's VkDevice");
+    return fail(failure, EINVAL, "VkDevice is NULL: expected the producer's VkDevice");
   }
   if (context->get_device_proc_addr == NULL) {
     if (!load(&vulkan_library, failure)) return false;
@@ -3226,7 +3226,8 @@ static bool vulkan_find(const struct FletchingVulkanWaitContext* context, const 
   memcpy(&get, &context->get_device_proc_addr, sizeof get);
   *found = get(context->device, name);
   return *found != NULL ||
-         fail(failure, ENOSYS, "WaitContext.get_device_proc_addr: no function %s", name);
+         fail(failure, ENOSYS,
+              "vkGetDeviceProcAddr: no function %s: expected one of the producer's VkDevice", name);
 }
 
 static any_function loaded_get_event_status(void) { return (any_function)vulkan.vkGetEventStatus; }
@@ -3284,14 +3285,14 @@ static bool vulkan_wait_on(const struct FletchingEvent* event,
                            struct failure* failure) {
   if (command_buffer == NULL) {
     return fail(failure, EINVAL,
-                "wait_on: command buffer is NULL: expected a VkCommandBuffer that is being "
+                "command buffer is NULL: expected a VkCommandBuffer that is being "
                 "recorded, because a VkQueue cannot wait for a VkEvent");
   }
   if (context->producer_queue == NULL || context->queue != context->producer_queue) {
     return fail(
         failure, ENOTSUP,
-        "wait_on: WaitContext.queue: expected the producer's VkQueue, because a VkEvent orders "
-        "commands of one queue only; hint: submit to that queue and set it, or call synchronize");
+        "another VkQueue: expected the producer's VkQueue, because a VkEvent orders commands of "
+        "one queue only; hint: submit to that queue, or wait on the host");
   }
   VkEvent handle = 0;
   any_function found = NULL;
@@ -3426,7 +3427,7 @@ static void find_vulkan_devices(struct found_devices* found) {
     }
   }
   if (found->failure.code == EIO) {  // other errors have a hint or need none
-    add_hint(&found->failure, "device report", "install a driver, for example mesa-vulkan-drivers");
+    add_hint(&found->failure, "install a driver, for example mesa-vulkan-drivers");
   }
 }
 
@@ -3437,7 +3438,7 @@ static const struct runtime vulkan_runtime = {
     .no_record =
         "not supported by Vulkan: a VkEvent is set by a command buffer, which the caller records",
     .instead_of_wait =
-        "VkEvent without its VkDevice and VkQueue; hint: pass a vulkan::WaitContext, or register a "
+        "VkEvent without its VkDevice and VkQueue; hint: pass a Vulkan context, or register a "
         "waiter",
 };
 
@@ -3550,20 +3551,17 @@ int FletchingRegisterWaiter(ArrowDeviceType device_type, const struct FletchingW
   const struct device_label device = label_of(device_type);
   if (waiter == NULL) {
     fail(&failure, EINVAL,
-         "waiter: NULL: expected a FletchingWaiter; hint: call FletchingUnregisterWaiter to remove "
-         "one");
+         "waiter: NULL: expected a FletchingWaiter; hint: unregister a waiter to remove it");
   } else if (has_own_waits(device_type)) {
     fail(&failure, EINVAL,
-         "register_waiter: %s needs no waiter: expected a device type without a runtime in "
-         "Fletching",
-         device.text);
+         "%s needs no waiter: expected a device type without a runtime in Fletching", device.text);
   } else if (waiter->synchronize == NULL && waiter->wait_on == NULL && waiter->ready == NULL) {
     fail(&failure, EINVAL,
-         "register_waiter: the waiter for %s has no function: expected at least one; hint: call "
-         "unregister_waiter to remove a waiter",
+         "the waiter for %s has no function: expected at least one; hint: unregister the waiter to "
+         "remove it",
          device.text);
   } else if (!add_waiter(device_type, waiter)) {
-    fail(&failure, ENOMEM, "register_waiter: no memory");
+    fail(&failure, ENOMEM, "no memory");
   }
   return report(&failure, message);
 }
@@ -3586,58 +3584,55 @@ int FletchingHasWaiter(ArrowDeviceType device_type) {
 }
 
 // Finds the waiter of the event's device type, or fails with a hint.
-static bool get_waiter(const char* operation, const struct FletchingEvent* event,
-                       struct FletchingWaiter* waiter, struct failure* failure) {
+static bool get_waiter(const struct FletchingEvent* event, struct FletchingWaiter* waiter,
+                       struct failure* failure) {
   lock(&waiter_lock);
   const struct waiter_entry* entry = *find_waiter(event->device_type);
   if (entry != NULL) *waiter = entry->waiter;
   unlock(&waiter_lock);
   if (entry != NULL) return true;
   const char* instead = runtime_of(event->device_type)->instead_of_wait;
-  if (instead != NULL) return fail(failure, ENOTSUP, "%s: %s", operation, instead);
-  return fail(failure, ENOTSUP, "%s: no way to wait on an event of %s%s", operation,
-              label_of(event->device_type).text,
-              device_has_no_event(event->device_type)
-                  ? ": expected sync_event NULL on this device type"
-                  : "; hint: register a waiter for this device type");
+  if (instead != NULL) return fail(failure, ENOTSUP, "%s", instead);
+  return fail(
+      failure, ENOTSUP, "no way to wait on an event of %s%s", label_of(event->device_type).text,
+      device_has_no_event(event->device_type) ? ": expected sync_event NULL on this device type"
+                                              : "; hint: register a waiter for this device type");
 }
 
-static bool not_in_waiter(const char* operation, const struct FletchingEvent* event,
-                          struct failure* failure) {
-  return fail(failure, ENOTSUP, "%s of an event of %s: not supported by the registered waiter",
-              operation, label_of(event->device_type).text);
+static bool not_in_waiter(const struct FletchingEvent* event, struct failure* failure) {
+  return fail(failure, ENOTSUP, "event of %s: not supported by the registered waiter",
+              label_of(event->device_type).text);
 }
 
-static bool from_waiter(const char* operation, const struct FletchingEvent* event, int code,
+static bool from_waiter(const struct FletchingEvent* event, int code,
                         struct FletchingMessage* message, struct failure* failure) {
   char text[sizeof message->text];
   if (code == 0) return true;
   message->text[sizeof message->text - 1] = '\0';
   copy_printable(text, sizeof text, message->text);
-  return fail(failure, code, "%s of an event of %s: %s", operation,
-              label_of(event->device_type).text,
+  return fail(failure, code, "event of %s: %s", label_of(event->device_type).text,
               text[0] != '\0' ? text : "waiter failed without a message");
 }
 
 static bool waiter_synchronize(const struct FletchingEvent* event, struct failure* failure) {
   struct FletchingWaiter waiter;
   struct FletchingMessage message = {""};
-  if (!get_waiter("synchronize", event, &waiter, failure)) return false;
-  if (waiter.synchronize == NULL) return not_in_waiter("synchronize", event, failure);
+  if (!get_waiter(event, &waiter, failure)) return false;
+  if (waiter.synchronize == NULL) return not_in_waiter(event, failure);
   const int code =
       waiter.synchronize(waiter.context, event->sync_event, event->device_id, &message);
-  return from_waiter("synchronize", event, code, &message, failure);
+  return from_waiter(event, code, &message, failure);
 }
 
 static bool waiter_wait_on(const struct FletchingEvent* event, void* stream,
                            struct failure* failure) {
   struct FletchingWaiter waiter;
   struct FletchingMessage message = {""};
-  if (!get_waiter("wait_on", event, &waiter, failure)) return false;
-  if (waiter.wait_on == NULL) return not_in_waiter("wait_on", event, failure);
+  if (!get_waiter(event, &waiter, failure)) return false;
+  if (waiter.wait_on == NULL) return not_in_waiter(event, failure);
   const int code =
       waiter.wait_on(waiter.context, event->sync_event, event->device_id, stream, &message);
-  return from_waiter("wait_on", event, code, &message, failure);
+  return from_waiter(event, code, &message, failure);
 }
 
 static bool waiter_ready(const struct FletchingEvent* event, bool* is_done,
@@ -3645,12 +3640,12 @@ static bool waiter_ready(const struct FletchingEvent* event, bool* is_done,
   struct FletchingWaiter waiter;
   struct FletchingMessage message = {""};
   int ready = 0;
-  if (!get_waiter("ready", event, &waiter, failure)) return false;
-  if (waiter.ready == NULL) return not_in_waiter("ready", event, failure);
+  if (!get_waiter(event, &waiter, failure)) return false;
+  if (waiter.ready == NULL) return not_in_waiter(event, failure);
   const int code =
       waiter.ready(waiter.context, event->sync_event, event->device_id, &ready, &message);
   *is_done = ready != 0;
-  return from_waiter("ready", event, code, &message, failure);
+  return from_waiter(event, code, &message, failure);
 }
 
 #endif  // FLETCHING_CORE_WAITER_H
@@ -3665,7 +3660,7 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
   if (array == NULL) return fail(failure, EINVAL, "array: NULL: expected a device array");
   if (array->array.release == NULL) {
     return fail(failure, EINVAL,
-                "array: released: expected a live array; hint: wait before the release");
+                "array is released: expected a live array; hint: wait before the release");
   }
   *event = (struct FletchingEvent){.sync_event = array->sync_event,
                                    .device_id = array->device_id,
@@ -3674,8 +3669,8 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
 }
 
 // Fills in the device and runtime that the caller left unspecified.
-static bool complete_stream(struct FletchingStream* stream, const char* operation,
-                            ArrowDeviceType type, int64_t device_id, struct failure* failure) {
+static bool complete_stream(struct FletchingStream* stream, ArrowDeviceType type, int64_t device_id,
+                            struct failure* failure) {
   const int32_t own = device_runtime(type);
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
   if (stream->runtime == own) {
@@ -3684,8 +3679,8 @@ static bool complete_stream(struct FletchingStream* stream, const char* operatio
   }
   const struct runtime* got = numbered_runtime(stream->runtime);
   const bool has_runtime = got != NULL && got->name != NULL;
-  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one %s%s",
-              operation, label_of(type).text, has_runtime ? "of " : "without a runtime",
+  return fail(failure, EINVAL, "stream of another runtime: expected one of %s, got one %s%s",
+              label_of(type).text, has_runtime ? "of " : "without a runtime",
               has_runtime ? got->name : "");
 }
 
@@ -3703,7 +3698,7 @@ static bool wait_on_event(const struct FletchingEvent* event, struct FletchingSt
   void* handle = NULL;
   const struct runtime* runtime = runtime_of(event->device_type);
   if (event->sync_event == NULL) return true;
-  if (!complete_stream(&stream, "wait_on", event->device_type, event->device_id, failure)) {
+  if (!complete_stream(&stream, event->device_type, event->device_id, failure)) {
     return false;
   }
   if (runtime->wait_on == NULL) return waiter_wait_on(event, stream.handle, failure);
@@ -3753,7 +3748,7 @@ int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* array, struct Flet
   no_failure(&failure);
   (void)(event_of(array, &event, &failure) && wait_on_event(&event, stream, on_capture, &failure));
   if (failure.code == EBUSY) {
-    add_hint(&failure, "wait_on",
+    add_hint(&failure,
              "wait before the capture begins, or pass FLETCHING_CAPTURE_EXTERNAL_EVENT for a wait "
              "at each launch of the graph");
   }
@@ -3803,7 +3798,7 @@ static bool check_vulkan(const struct FletchingEvent* event,
     return fail(failure, EINVAL, "context: NULL: expected the VkDevice of the event");
   }
   return device_runtime(event->device_type) == FLETCHING_RUNTIME_VULKAN ||
-         fail(failure, EINVAL, "vulkan::WaitContext: expected an event of Vulkan, got one of %s",
+         fail(failure, EINVAL, "expected an event of Vulkan, got one of %s",
               label_of(event->device_type).text);
 }
 
@@ -3917,13 +3912,13 @@ static const struct runtime* recorder_of(int32_t number, struct failure* failure
 }
 
 // Like recorder_of, for an array of a device type.
-static const struct runtime* recorder_for(const char* operation, ArrowDeviceType type,
-                                          int32_t number, struct failure* failure) {
+static const struct runtime* recorder_for(ArrowDeviceType type, int32_t number,
+                                          struct failure* failure) {
   struct failure reason;
   no_failure(&reason);
   const struct runtime* runtime = recorder_of(number, &reason);
   if (runtime == NULL) {
-    (void)fail(failure, reason.code, "%s on %s: %s", operation, label_of(type).text,
+    (void)fail(failure, reason.code, "device type %s: %s", label_of(type).text,
                reason.message.text);
   }
   return runtime;
@@ -3947,7 +3942,7 @@ int FletchingStreamRecord(struct FletchingStream stream, int on_capture,
   *recorded = NULL;
   const struct runtime* runtime = recorder_of(stream.runtime, &failure);
   struct FletchingRecordedEvent* made = runtime != NULL ? malloc(sizeof *made) : NULL;
-  if (runtime != NULL && made == NULL) fail(&failure, ENOMEM, "record: no memory");
+  if (runtime != NULL && made == NULL) fail(&failure, ENOMEM, "no memory");
   if (made != NULL && record_event(made, runtime, &stream, on_capture, &failure)) {
     *recorded = made;
   } else {
@@ -4014,39 +4009,39 @@ static void free_hooks(struct event_hook* first) {
 #define MOST_LEVELS 256
 #define MOST_STRUCTS ((int64_t)1 << 22)
 
-static bool malformed(const char* operation, const char* what, struct failure* failure) {
-  return fail(failure, EINVAL, "%s: array: %s", operation, what);
+static bool malformed(const char* what, struct failure* failure) {
+  return fail(failure, EINVAL, "array: %s", what);
 }
 
 // Makes a hook for every live struct of the array, without setting it. Skips the descendants of a
 // released struct, which may belong to another owner or be freed. `n_structs` is the total.
-static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
-                       int64_t* n_structs, struct event_hook** first, struct failure* failure) {
+static bool make_hooks(struct ArrowArray* array, int level, int64_t* n_structs,
+                       struct event_hook** first, struct failure* failure) {
   if (level > MOST_LEVELS) {
-    return malformed(operation, "nested deeper than 256 levels", failure);
+    return malformed("nested deeper than 256 levels", failure);
   }
   if (array->release == NULL) return true;
   if (array->n_children < 0 || array->n_children > MOST_STRUCTS - *n_structs) {
-    return malformed(operation, "n_children: expected 0 to 4194304 structs in all", failure);
+    return malformed("n_children: expected 0 to 4194304 structs in all", failure);
   }
   *n_structs += array->n_children + (array->dictionary != NULL ? 1 : 0);
   if (array->n_children > 0 && array->children == NULL) {
-    return malformed(operation, "children: NULL: expected a list", failure);
+    return malformed("children: NULL: expected a list", failure);
   }
   struct event_hook* hook = malloc(sizeof *hook);
-  if (hook == NULL) return fail(failure, ENOMEM, "%s: no memory", operation);
+  if (hook == NULL) return fail(failure, ENOMEM, "no memory");
   *hook = (struct event_hook){.target = array, .next = *first};
   *first = hook;
   for (int64_t i = 0; i < array->n_children; ++i) {
     if (array->children[i] == NULL) {
-      return malformed(operation, "a child is NULL: expected an array", failure);
+      return malformed("a child is NULL: expected an array", failure);
     }
-    if (!make_hooks(operation, array->children[i], level + 1, n_structs, first, failure)) {
+    if (!make_hooks(array->children[i], level + 1, n_structs, first, failure)) {
       return false;
     }
   }
   return array->dictionary == NULL ||
-         make_hooks(operation, array->dictionary, level + 1, n_structs, first, failure);
+         make_hooks(array->dictionary, level + 1, n_structs, first, failure);
 }
 
 static void set_hooks(struct event_hook* first, struct event_share* share) {
@@ -4063,25 +4058,22 @@ static void set_hooks(struct event_hook* first, struct event_share* share) {
 
 static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream stream,
                          int on_capture, struct failure* failure) {
-  static const char operation[] = "export_with_event";
   struct FletchingEvent event = {0};
   if (!event_of(array, &event, failure)) return false;
   if (event.sync_event != NULL) {
-    return fail(failure, EINVAL, "%s: sync_event is set: expected NULL", operation);
+    return fail(failure, EINVAL, "sync_event is set: expected NULL");
   }
   const int32_t number = device_runtime(event.device_type);
-  const struct runtime* runtime = recorder_for(operation, event.device_type, number, failure);
-  if (runtime == NULL ||
-      !complete_stream(&stream, operation, event.device_type, event.device_id, failure)) {
+  const struct runtime* runtime = recorder_for(event.device_type, number, failure);
+  if (runtime == NULL || !complete_stream(&stream, event.device_type, event.device_id, failure)) {
     return false;
   }
   // Do everything that can fail before changing the array.
   struct event_hook* hooks = NULL;
   int64_t n_structs = 0;
   struct event_share* share = calloc(1, sizeof *share);
-  bool is_recorded = share != NULL || fail(failure, ENOMEM, "%s: no memory", operation);
-  is_recorded = is_recorded &&
-                make_hooks(operation, &array->array, 0, &n_structs, &hooks, failure) &&
+  bool is_recorded = share != NULL || fail(failure, ENOMEM, "no memory");
+  is_recorded = is_recorded && make_hooks(&array->array, 0, &n_structs, &hooks, failure) &&
                 record_event(&share->recorded, runtime, &stream, on_capture, failure);
   if (!is_recorded) {
     free_hooks(hooks);
@@ -4097,7 +4089,7 @@ static bool export_event_with_hint(struct ArrowDeviceArray* array, struct Fletch
                                    int on_capture, struct failure* failure) {
   if (export_event(array, stream, on_capture, failure)) return true;
   if (failure->code == EBUSY) {
-    add_hint(failure, "export_with_event",
+    add_hint(failure,
              "export before the capture begins, or pass FLETCHING_CAPTURE_EXTERNAL_EVENT for an "
              "event that each launch of the graph records");
   }
@@ -4139,7 +4131,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
   const struct runtime* runtime = recorder_of(other.runtime, &failure);
   if (runtime != NULL && stream.runtime != other.runtime) {
     const struct runtime* own = numbered_runtime(stream.runtime);
-    (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %s and %s",
+    (void)fail(&failure, EINVAL, "expected two streams of one runtime, got %s and %s",
                own != NULL && own->name != NULL ? own->name : "none", runtime->name);
   } else if (runtime != NULL && !is_same_stream(&stream, &other) &&
              record_event(&recorded, runtime, &other, FLETCHING_CAPTURE_REFUSE, &failure)) {
@@ -4798,8 +4790,7 @@ static bool has_reaper(struct failure* failure) {
     atomic_store(&reaper.process, process_number());
   }
   unlock(&starting);
-  return atomic_load(&reaper.process) != 0 ||
-         fail(failure, EAGAIN, "release_after: no thread can be started");
+  return atomic_load(&reaper.process) != 0 || fail(failure, EAGAIN, "no thread can be started");
 }
 
 static void add_to_reaper(struct FletchingRelease* entry) {
@@ -4811,8 +4802,6 @@ static void add_to_reaper(struct FletchingRelease* entry) {
 }
 
 #endif  // FLETCHING_CORE_REAPER_H
-
-static const char RELEASE_AFTER[] = "release_after";
 
 static _Atomic int64_t leaked_arrays;
 
@@ -4829,20 +4818,16 @@ static int64_t thread_number(void) {
 // Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; the array is then unchanged.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
                           int on_capture, struct failure* failure) {
-  const struct runtime* runtime =
-      recorder_for(RELEASE_AFTER, array->device_type, stream->runtime, failure);
+  const struct runtime* runtime = recorder_for(array->device_type, stream->runtime, failure);
   if (runtime == NULL) return false;
   if (is_of_parent()) {
-    return fail(
-        failure, ECHILD,
-        "%s: called in a child of fork, which has no thread that releases arrays; hint: "
-        "start processes with exec (spawn), or use release_after in one of parent and child "
-        "only",
-        RELEASE_AFTER);
+    return fail(failure, ECHILD,
+                "called in a child of fork, which has no thread that releases arrays; hint: start "
+                "processes with exec (spawn), or release arrays in the parent or the child only");
   }
   if (!has_reaper(failure)) return false;
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
-  if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
+  if (entry == NULL) return fail(failure, ENOMEM, "no memory");
   entry->stream = *stream;
   if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) {
     entry->thread = thread_number();
@@ -4881,14 +4866,14 @@ static void leak(struct ArrowDeviceArray* array) {
   array->array.release = NULL;
   if (atomic_fetch_add(&leaked_arrays, 1) != 0) return;
   write_to_stderr(
-      "fletching: warning: release_after: an array is leaked, because its release can neither be "
+      "fletching: warning: an array is leaked, because its release can neither be "
       "deferred nor wait for the stream; the error says why (printed once, and counted)\n");
 }
 
 static void take_array(struct ArrowDeviceArray* array, struct FletchingStream stream,
                        int on_capture, struct failure* failure) {
   const int32_t own = device_runtime(array->device_type);
-  if (!complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure)) {
+  if (!complete_stream(&stream, array->device_type, array->device_id, failure)) {
     // The stream's order does not cover the work on this memory.
     if (own != FLETCHING_RUNTIME_NONE) {
       leak(array);
@@ -4907,9 +4892,9 @@ static void take_array(struct ArrowDeviceArray* array, struct FletchingStream st
   }
   leak(array);
   if (failure->code == EBUSY) {
-    add_hint(failure, RELEASE_AFTER,
-             "keep the array until the graph is destroyed, and call release_after with the stream "
-             "of its last launch");
+    add_hint(failure,
+             "keep the array until the graph is destroyed, and release it after the stream of its "
+             "last launch");
   }
 }
 
@@ -4920,7 +4905,7 @@ int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* array, struct Flet
   if (array == NULL) {
     fail(&failure, EINVAL, "array: NULL: expected a device array");
   } else if (array->array.release == NULL) {
-    fail(&failure, EINVAL, "%s: array is released: expected a live array", RELEASE_AFTER);
+    fail(&failure, EINVAL, "array is released: expected a live array");
   } else {
     take_array(array, stream, on_capture, &failure);
   }
@@ -5105,7 +5090,7 @@ static bool order_behind(const struct FletchingEvent* event,
   if (order->ordering == FLETCHING_ORDER_HOST) return synchronize_event(event, failure);
   if (order->ordering != FLETCHING_ORDER_STREAM || event->sync_event == NULL) return true;
   struct FletchingStream stream = order->stream;
-  return complete_stream(&stream, "to_dlpack", event->device_type, event->device_id, failure) &&
+  return complete_stream(&stream, event->device_type, event->device_id, failure) &&
          wait_on_event(event, stream, FLETCHING_CAPTURE_REFUSE, failure);
 }
 
@@ -5125,18 +5110,17 @@ static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
 // type has no runtime.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
-  static const char operation[] = "from_dlpack";
   struct FletchingRecordedEvent recorded;
   if ((device_runtime(type) != FLETCHING_RUNTIME_NONE &&
-       !complete_stream(&stream, operation, type, -1, failure)) ||
+       !complete_stream(&stream, type, -1, failure)) ||
       !get_device_of_streams(type, &device_id, failure)) {
     return false;
   }
   if (stream.device_id < 0) stream.device_id = device_id;
-  const struct runtime* runtime = recorder_for(operation, type, stream.runtime, failure);
+  const struct runtime* runtime = recorder_for(type, stream.runtime, failure);
   if (runtime == NULL ||
       !record_event(&recorded, runtime, &stream, FLETCHING_CAPTURE_REFUSE, failure)) {
-    if (failure->code == EBUSY) add_hint(failure, operation, "copy before the capture begins");
+    if (failure->code == EBUSY) add_hint(failure, "copy before the capture begins");
     return false;
   }
   // The host sleeps while waiting for an event, but may spin on a stream.
@@ -5149,13 +5133,11 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
 // Records the event of an imported array.
 static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStream stream,
                             struct failure* failure) {
-  static const char operation[] = "from_dlpack";
   const ArrowDeviceType type = array->device_type;
   const int64_t device_id = array->device_id;
   int64_t id = device_id;
-  if (recorder_for(operation, type, device_runtime(type), failure) == NULL ||
-      !complete_stream(&stream, operation, type, -1, failure) ||
-      !get_device_of_streams(type, &id, failure)) {
+  if (recorder_for(type, device_runtime(type), failure) == NULL ||
+      !complete_stream(&stream, type, -1, failure) || !get_device_of_streams(type, &id, failure)) {
     return false;
   }
   array->device_id = id;
@@ -6252,7 +6234,7 @@ static struct exported_tensor* new_exported(int32_t ndim, DLTensor* tensor,
   struct exported_tensor* exported =
       malloc(sizeof *exported + 2 * (size_t)ndim * sizeof exported->extents[0]);
   if (exported == NULL) {
-    (void)fail(failure, ENOMEM, "to_dlpack: no memory");
+    (void)fail(failure, ENOMEM, "no memory");
     return NULL;
   }
   exported->array.array.release = NULL;
@@ -6321,10 +6303,10 @@ static bool point_at(const struct FletchingTensorView* view, ArrowDeviceType typ
 static bool check_exportable(const struct ArrowSchema* schema, const struct ArrowDeviceArray* array,
                              bool is_handled, struct failure* failure) {
   if (schema == NULL || array == NULL) {
-    return fail(failure, EINVAL, "to_dlpack: schema or array is NULL: expected structs");
+    return fail(failure, EINVAL, "schema or array is NULL: expected structs");
   }
   if (schema->release == NULL || array->array.release == NULL) {
-    return fail(failure, EINVAL, "to_dlpack: schema or array is released: expected live ones");
+    return fail(failure, EINVAL, "schema or array is released: expected live ones");
   }
   return array->sync_event == NULL || is_handled ||
          fail(
@@ -6394,7 +6376,7 @@ static bool check_legacy(uint32_t options, struct failure* failure) {
   return (options & FLETCHING_TENSOR_WRITABLE) != 0 ||
          fail(failure, EINVAL,
               "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or "
-              "say that the memory is writable");
+              "mark the memory as writable");
 }
 
 int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDeviceArray* array,
@@ -6812,7 +6794,7 @@ static void* copy_values(const DLTensor* tensor, const struct tensor_layout* lay
   // If size_t has 32 bits, the cast below would truncate the size.
   void* bytes = layout->bytes <= PTRDIFF_MAX ? malloc((size_t)layout->bytes) : NULL;
   if (bytes == NULL) {
-    (void)fail(failure, ENOMEM, "from_dlpack: no memory");
+    (void)fail(failure, ENOMEM, "no memory");
     return NULL;
   }
   gather((const unsigned char*)tensor->data + tensor->byte_offset, layout, bytes);
@@ -6953,7 +6935,7 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
   if (is_tensor) size += extension_size(FIXED_SHAPE_TENSOR, lists->parameters);
   if (layout->extension != NULL) size += extension_size(layout->extension, opaque);
   struct schema_block* block = malloc(size);
-  if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
+  if (block == NULL) return fail(failure, ENOMEM, "no memory");
   char* text = (char*)block + text_at;
   atomic_init(&block->users, n_nodes);
   for (int32_t i = 0; i <= lists->n_lists; ++i) {
@@ -7015,7 +6997,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
   int64_t length = layout->ndim > 0 ? layout->shape[0] : 1;
   struct array_block* block =
       malloc(sizeof(struct array_block) + n_nodes * sizeof(struct array_node));
-  if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
+  if (block == NULL) return fail(failure, ENOMEM, "no memory");
   atomic_init(&block->users, n_nodes);
   block->owner = owner;
   block->release = release;
@@ -7107,7 +7089,7 @@ static bool read_versioned(DLManagedTensorVersioned* tensor, struct foreign_tens
   out->owner = tensor;
   out->release = delete_tensor;
   if (tensor == NULL) {
-    return fail(failure, EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor");
+    return fail(failure, EINVAL, "tensor is NULL or moved from: expected a tensor");
   }
   if (tensor->version.major != DLPACK_MAJOR_VERSION) {
     return fail(failure, ENOTSUP,
@@ -7133,7 +7115,7 @@ static bool read_legacy(DLManagedTensor* tensor, struct foreign_tensor* out,
   out->owner = tensor;
   out->release = delete_legacy_tensor;
   if (tensor == NULL) {
-    return fail(failure, EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor");
+    return fail(failure, EINVAL, "tensor is NULL or moved from: expected a tensor");
   }
   out->tensor = &tensor->dl_tensor;
   out->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -7210,7 +7192,7 @@ static int end_import(bool read, struct foreign_tensor* foreign,
                       struct imported* out, uint64_t* flags, struct failure* failure,
                       struct FletchingMessage* message) {
   if (out->schema == NULL || out->array == NULL) {
-    read = fail(failure, EINVAL, "from_dlpack: schema or array is NULL: expected structs");
+    read = fail(failure, EINVAL, "schema or array is NULL: expected structs");
   } else {
     memset(out->schema, 0, sizeof *out->schema);
     memset(out->array, 0, sizeof *out->array);
@@ -7373,7 +7355,7 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
   if (device_has_no_event(type)) return report(&failure, message);
   if (!has_stream_argument(type)) {
     (void)fail(&failure, ENOTSUP,
-               "current_work_stream on %s: not supported: expected CUDA or ROCm; hint: wait for "
+               "current_work_stream: not supported on %s: expected CUDA or ROCm; hint: wait for "
                "the framework's work, and pass no stream",
                label_of(type).text);
     return report(&failure, message);

@@ -58,7 +58,7 @@ func TestOperationsWithoutHandlesKeepArguments(t *testing.T) {
 		expectNoMemory(t, "stream", err)
 		expectNoMemory(t, "attach", array.Attach(t))
 		_, err = (&ArrayBuilder{}).Build(t)
-		expectNoMemory(t, "array builder", err)
+		expectNoMemory(t, "ArrayBuilder", err)
 		_, err = NewTensor(TensorData{Shape: []int64{0}, DeviceType: abi.DeviceCPU}, t)
 		expectNoMemory(t, "tensor", err)
 	})

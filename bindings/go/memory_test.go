@@ -289,6 +289,6 @@ func TestMetadataRejectsTooLongText(t *testing.T) {
 		_, err = fletching.Metadata{pair}.Encode()
 		expectError(t, err, syscall.EINVAL, "text too long")
 		_, err = (&fletching.SchemaBuilder{Format: "i", Metadata: fletching.Metadata{pair}}).Build()
-		expectError(t, err, syscall.EINVAL, "schema builder: metadata: text too long")
+		expectError(t, err, syscall.EINVAL, "SchemaBuilder: metadata: text too long")
 	}
 }

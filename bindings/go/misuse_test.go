@@ -114,14 +114,17 @@ func TestZeroValuesAreClosed(t *testing.T) {
 	log.expect(t, "a0", "ad", "a", "event")
 	for _, array := range []*fletching.DeviceArray{new(fletching.DeviceArray), closed} {
 		for name, err := range map[string]error{
-			"attach": array.Attach(1), "share": onlyError(array.Share()), "take_child": onlyError(array.TakeChild(0)),
-			"take_dictionary": onlyError(array.TakeDictionary()), "to_host": onlyError(array.ToHost()),
-			"export": array.Export(unsafe.Pointer(new(abi.ArrowDeviceArray))), "release_after": array.ReleaseAfter(fletching.Stream{}),
-			"export_with_event": array.ExportWithEvent(fletching.Stream{}), "wait_on": array.WaitOn(fletching.Stream{}),
-			"synchronize": array.Synchronize(background), "ready": onlyError(array.Ready()),
-			"read": onlyError(fletching.ReadArray(array.Root(), fletching.SchemaView{})), "schema builder: a copy": onlyError(fletching.SchemaView{}.Builder()),
+			"Attach": array.Attach(1), "Share": onlyError(array.Share()), "TakeChild": onlyError(array.TakeChild(0)),
+			"TakeDictionary": onlyError(array.TakeDictionary()), "ToHost": onlyError(array.ToHost()),
+			"Export": array.Export(unsafe.Pointer(new(abi.ArrowDeviceArray))), "ReleaseAfter": array.ReleaseAfter(fletching.Stream{}),
+			"ExportWithEvent": array.ExportWithEvent(fletching.Stream{}), "WaitOn": array.WaitOn(fletching.Stream{}),
+			"Synchronize": array.Synchronize(background), "Ready": onlyError(array.Ready()),
+			"ReadArray": onlyError(fletching.ReadArray(array.Root(), fletching.SchemaView{})), "Builder": onlyError(fletching.SchemaView{}.Builder()),
 		} {
 			expectClosed(t, name, err)
+			if !strings.HasPrefix(err.Error(), name+": ") {
+				t.Errorf("%s: expected its name, got %v", name, err)
+			}
 		}
 		if array.Close(); array.Child(-1).Length() != 0 || array.Dictionary().NumChildren() != 0 || array.Buffer(-1) != 0 || array.DeviceType() != 0 {
 			t.Error("a closed array has something")

@@ -166,9 +166,9 @@ func (o *owner[R]) Close() {
 // Errors: EINVAL for nil, and if the owner is closed.
 func (o *owner[R]) Export(address unsafe.Pointer) error {
 	if address == nil {
-		return invalid("export: address is nil: expected room for a struct")
+		return invalid("Export: address is nil: expected room for a struct")
 	}
-	s, err := o.take("export")
+	s, err := o.take("Export")
 	if err != nil {
 		return err
 	}
@@ -196,14 +196,14 @@ func (o *owner[R]) fill(kind *kind[R], value R) {
 }
 
 // importInto moves the struct at the address into a new owner.
-func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error {
+func importInto[R raw](operation string, o *owner[R], kind *kind[R], address unsafe.Pointer) error {
 	if address == nil {
-		return invalid("import: %s is nil: expected an address", kind.name)
+		return invalid("%s: %s is nil: expected an address", operation, kind.name)
 	}
 	source := (*R)(address)
 	callback := kind.callbackOf(source)
 	if *callback == 0 {
-		return invalid("import: %s is released: expected a live struct", kind.name)
+		return invalid("%s: %s is released: expected a live struct", operation, kind.name)
 	}
 	s, _ := kind.slots.Get().(*slot[R]) // newSlot inlined, without a copy of the struct: every leaf pays for both
 	if s == nil || traceOwners.Load() {

@@ -21,7 +21,7 @@ type Schema struct {
 // ImportSchema moves the struct at a C address into an owner; see ImportArray for the promise and the errors.
 func ImportSchema(address unsafe.Pointer) (*Schema, error) {
 	schema := &Schema{}
-	if err := importInto(&schema.owner, &schemaKind, address); err != nil {
+	if err := importInto("ImportSchema", &schema.owner, &schemaKind, address); err != nil {
 		return nil, err
 	}
 	return schema, nil
@@ -87,7 +87,7 @@ func (s *Schema) takeBelow(below *abi.ArrowSchema, err error) (*Schema, error) {
 // Attach keeps a value until the struct is released; see Array.Attach.
 func (s *Schema) Attach(value any) error {
 	if s.IsReleased() {
-		return closed("attach")
+		return closed("Attach")
 	}
 	defer runtime.KeepAlive(s)
 	return attach(s.get(), value)

@@ -41,7 +41,7 @@ type SchemaBuilder struct {
 // Errors: EINVAL for a released schema, for a malformed schema as in Shared.Column, for a format or name that is not
 // UTF-8, and for unreadable metadata.
 func (v SchemaView) Builder() (SchemaBuilder, error) {
-	const operation = "schema builder: a copy"
+	const operation = "Builder"
 	if v.IsReleased() {
 		return SchemaBuilder{}, closed(operation)
 	}
@@ -91,11 +91,11 @@ func (b *SchemaBuilder) Build() (*Schema, error) {
 	structs := 0
 	var texts []byte // in the order in which write reads them
 	if err := b.collect(&structs, &texts, 0); err != nil {
-		return nil, invalid("schema builder: %v", err)
+		return nil, invalid("SchemaBuilder: %v", err)
 	}
 	block, ok := newBlock[abi.ArrowSchema](structs, 0, len(texts), 0, 0)
 	if !ok {
-		return nil, noMemory("schema builder")
+		return nil, noMemory("SchemaBuilder")
 	}
 	copy(block.bytes, texts)
 	free := freeBlock[abi.ArrowSchema]{block.structs[1:], block.list, nil, block.bytes}

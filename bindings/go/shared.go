@@ -66,7 +66,7 @@ func (a *DeviceArray) Share() (*Shared[*DeviceArray], error) {
 // shareInto moves the slot of an owner and its struct into a share.
 func shareInto[R raw, B base](shared, source *owner[R], held *B) error {
 	if source.IsReleased() {
-		return closed("share")
+		return closed("Share")
 	}
 	if err := makeShared(held); err != nil {
 		return err
@@ -84,10 +84,10 @@ func shareInto[R raw, B base](shared, source *owner[R], held *B) error {
 func (s *Shared[T]) Column(index int) (T, error) {
 	var none T
 	if s.IsReleased() {
-		return none, closed("column")
+		return none, closed("Column")
 	}
 	if children := s.owner.NumChildren(); index < 0 || index >= children {
-		return none, invalid("column: child %d: no such child: expected an index below %d", index, children)
+		return none, invalid("Column: child %d: no such child: expected an index below %d", index, children)
 	}
 	return s.owner.show(index)
 }
@@ -96,7 +96,7 @@ func (s *Shared[T]) Column(index int) (T, error) {
 func (s *Shared[T]) View() (T, error) {
 	if s.IsReleased() {
 		var none T
-		return none, closed("view")
+		return none, closed("View")
 	}
 	return s.owner.show(all)
 }
@@ -155,21 +155,25 @@ func (a *DeviceArray) show(index int) (*DeviceArray, error) {
 
 // copyBelow returns a struct that shows a child, or the whole, of a struct with a reference to a share.
 func copyBelow[B base](use *B, index int) (root B, err error) {
+	operation := "Column"
+	if index == all {
+		operation = "View"
+	}
 	if use == nil {
-		return root, closed("view")
+		return root, closed(operation)
 	}
 	links := linksOf(use)
 	shown := use
 	if index != all {
 		shown = at[B](links.children()[index])
 	}
-	structs, err := countTree("view", shown)
+	structs, err := countTree(operation, shown)
 	if err != nil {
 		return root, err
 	}
 	block, ok := newBlock[B](structs, 0, 0, 0, links.privateData)
 	if !ok {
-		return root, noMemory("view")
+		return root, noMemory(operation)
 	}
 	free := freeBlock[B]{structs: block.structs[1:], list: block.list}
 	copyTree(&block.structs[0], shown, block.address, &free)

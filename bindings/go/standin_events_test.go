@@ -345,7 +345,7 @@ func TestStandinRejectsStreamOfOtherRuntime(t *testing.T) {
 			produced.Close()
 			before := fletching.PendingReleases().Leaked
 			kept, releases, _ := countedArray(t, api.Type)
-			expectCode(t, kept.ReleaseAfter(fletching.NewStream(device, 0)), syscall.EINVAL, "release_after: stream of another runtime")
+			expectCode(t, kept.ReleaseAfter(fletching.NewStream(device, 0)), syscall.EINVAL, "ReleaseAfter: stream of another runtime")
 			expectCount(t, "releases", releases, 0)
 			if after := fletching.PendingReleases().Leaked; after != before+1 || !kept.IsReleased() {
 				t.Errorf("leaked: %d, then %d", before, after)

@@ -57,11 +57,11 @@ func TestExportWithEventRejectsDevicesWithoutRuntime(t *testing.T) {
 		abi.DeviceVulkan: "set by a command buffer",
 		abi.DeviceOneAPI: "C++ object",
 		abi.DeviceMetal:  "signaled by a command buffer",
-		9999:             "on unknown(9999): no runtime",
+		9999:             "device type unknown(9999): no runtime",
 	} {
 		array, releases, _ := countedArray(t, device)
 		stream := fletching.NewStream(device, 0)
-		expectCode(t, array.ExportWithEvent(stream), syscall.ENOTSUP, "export_with_event", why)
+		expectCode(t, array.ExportWithEvent(stream), syscall.ENOTSUP, "ExportWithEvent", why)
 		array.Close()
 		expectCount(t, "an array", releases, 1)
 	}

@@ -50,7 +50,7 @@ type DeviceArrayStream struct {
 // ImportArrayStream moves the struct at a C address into an owner; see ImportArray for the promise and the errors.
 func ImportArrayStream(address unsafe.Pointer) (*ArrayStream, error) {
 	stream := &ArrayStream{}
-	if err := importInto(&stream.owner, &arrayStreamKind, address); err != nil {
+	if err := importInto("ImportArrayStream", &stream.owner, &arrayStreamKind, address); err != nil {
 		return nil, err
 	}
 	stream.begin(&hostStreams, nil)
@@ -61,7 +61,7 @@ func ImportArrayStream(address unsafe.Pointer) (*ArrayStream, error) {
 // errors.
 func ImportDeviceArrayStream(address unsafe.Pointer) (*DeviceArrayStream, error) {
 	stream := &DeviceArrayStream{}
-	if err := importInto(&stream.owner, &deviceArrayStreamKind, address); err != nil {
+	if err := importInto("ImportDeviceArrayStream", &stream.owner, &deviceArrayStreamKind, address); err != nil {
 		return nil, err
 	}
 	stream.deviceType = stream.get().DeviceType
@@ -139,7 +139,7 @@ func (s *stream[S, B]) Export(address unsafe.Pointer) error {
 // DeviceArrayStream.
 func (s *stream[S, B]) Schema() (*Schema, error) {
 	schema := &Schema{}
-	err := s.call(func(raw *S) error {
+	err := s.call("Schema", func(raw *S) error {
 		err := pull(s.of, raw, "get_schema", s.of.getSchema, &schemaKind, &schema.owner)
 		if err == nil && schema.IsReleased() {
 			return invalid("get_schema: released schema with return value 0: expected a live schema")
@@ -159,7 +159,7 @@ func (s *stream[S, B]) next(batch *owner[B]) error {
 			batch.Close()
 		}
 	}()
-	err = s.call(func(raw *S) error {
+	err = s.call("Next", func(raw *S) error {
 		if s.ended {
 			return io.EOF
 		}
@@ -178,8 +178,8 @@ func (s *stream[S, B]) next(batch *owner[B]) error {
 var errLeft error = NewError(syscall.EIO, "stream: a call ended by runtime.Goexit: expected a return", nil)
 
 // call runs a callback of the stream unless the stream is dead. An error makes the stream dead.
-func (s *stream[S, B]) call(body func(raw *S) error) error {
-	return s.lend("stream", func(raw *S) (err error) {
+func (s *stream[S, B]) call(operation string, body func(raw *S) error) error {
+	return s.lend(operation, func(raw *S) (err error) {
 		if s.failure != nil {
 			return s.failure
 		}
@@ -270,12 +270,12 @@ func (s *DeviceArrayStream) All(ctx context.Context) iter.Seq2[*DeviceArray, err
 func batches[T any](ctx context.Context, next func() (*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		if ctx == nil {
-			yield(nil, noContext("stream"))
+			yield(nil, noContext("All"))
 			return
 		}
 		for {
 			if err := context.Cause(ctx); err != nil {
-				yield(nil, NewError(syscall.ECANCELED, "stream: "+err.Error(), errors.Join(err, ctx.Err())))
+				yield(nil, NewError(syscall.ECANCELED, "All: "+err.Error(), errors.Join(err, ctx.Err())))
 				return
 			}
 			batch, err := next()

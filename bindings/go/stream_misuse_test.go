@@ -80,7 +80,7 @@ func TestDeviceTypeDuringClose(t *testing.T) {
 
 func TestClosedStreamReturnsErrClosed(t *testing.T) {
 	stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})
-	expectError(t, stream.Export(nil), syscall.EINVAL, "export: address is nil")
+	expectError(t, stream.Export(nil), syscall.EINVAL, "Export: address is nil")
 	stream.Close()
 	raw := new(abi.ArrowDeviceArrayStream)
 	if err := stream.Export(unsafe.Pointer(raw)); !errors.Is(err, fletching.ErrClosed) {

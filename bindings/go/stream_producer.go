@@ -42,16 +42,16 @@ func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches ite
 func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches Reader[*DeviceArray]) (*DeviceArrayStream, error) {
 	if deviceType == 0 {
 		return nil, brokenRule("device-stream.device-type-set",
-			"stream: device_type: 0: expected the device type of the batches")
+			"NewDeviceArrayStream: device_type: 0: expected the device type of the batches")
 	}
 	if batches == nil {
-		return nil, noBatches()
+		return nil, noBatches("NewDeviceArrayStream")
 	}
-	types, err := streamTypes(schema)
+	types, err := streamTypes("NewDeviceArrayStream", schema)
 	if err != nil {
 		return nil, err
 	}
-	handle, err := newProducer[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray](schema, batches,
+	handle, err := newProducer[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]("NewDeviceArrayStream", schema, batches,
 		func(batch *DeviceArray, number int) error {
 			if err := new(Options).checkBatch(batch.get(), deviceType); err != nil {
 				return err
@@ -83,13 +83,13 @@ func NewArrayStream(schema *Schema, batches iter.Seq2[*Array, error]) (*ArrayStr
 // NewArrayStreamFrom is NewArrayStream for a reader; see NewDeviceArrayStreamFrom.
 func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, error) {
 	if batches == nil {
-		return nil, noBatches()
+		return nil, noBatches("NewArrayStream")
 	}
-	types, err := streamTypes(schema)
+	types, err := streamTypes("NewArrayStream", schema)
 	if err != nil {
 		return nil, err
 	}
-	handle, err := newProducer[abi.ArrowArrayStream, abi.ArrowArray](schema, batches,
+	handle, err := newProducer[abi.ArrowArrayStream, abi.ArrowArray]("NewArrayStream", schema, batches,
 		func(batch *Array, number int) error { return types.checkBatch("", number, batch.base(), batch.known) })
 	if err != nil {
 		return nil, err
@@ -106,13 +106,15 @@ func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, e
 	return stream, nil
 }
 
-func noBatches() error { return invalid("stream: batches: nil: expected an iterator or a reader") }
+func noBatches(operation string) error {
+	return invalid("%s: batches: nil: expected an iterator or a reader", operation)
+}
 
-func streamTypes(schema *Schema) (*SchemaBuilder, error) {
+func streamTypes(operation string, schema *Schema) (*SchemaBuilder, error) {
 	if schema == nil || schema.IsReleased() {
-		return nil, closed("stream: schema")
+		return nil, closed(operation + ": schema")
 	}
-	return typesOf("stream: schema", schema)
+	return typesOf(operation+": schema", schema)
 }
 
 // producer is the state of an exported stream and implements its callbacks.
@@ -135,11 +137,11 @@ type batch interface {
 }
 
 // newProducer consumes the schema unless it fails.
-func newProducer[S, B raw, T batch](schema *Schema, batches Reader[T], check func(T, int) error) (handle uintptr, err error) {
+func newProducer[S, B raw, T batch](operation string, schema *Schema, batches Reader[T], check func(T, int) error) (handle uintptr, err error) {
 	p := &producer[S, B, T]{batches: batches, check: check}
 	var ok bool
 	if p.handle, ok = newHandle(p); !ok {
-		return 0, noMemory("stream")
+		return 0, noMemory(operation)
 	}
 	if p.schema, err = schema.Share(); err != nil {
 		dropHandle(p.handle)

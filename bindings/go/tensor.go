@@ -52,14 +52,18 @@ type tensorState struct {
 // deleter, and the deleter may run on any thread. The values are read only if you request a copy.
 //
 // Errors: EINVAL for nil.
-func ImportTensor(address unsafe.Pointer) (*Tensor, error) { return importTensor(address, false) }
+func ImportTensor(address unsafe.Pointer) (*Tensor, error) {
+	return importTensor("ImportTensor", address, false)
+}
 
 // ImportLegacyTensor is ImportTensor for a DLManagedTensor, which has no version and no flags.
-func ImportLegacyTensor(address unsafe.Pointer) (*Tensor, error) { return importTensor(address, true) }
+func ImportLegacyTensor(address unsafe.Pointer) (*Tensor, error) {
+	return importTensor("ImportLegacyTensor", address, true)
+}
 
-func importTensor(address unsafe.Pointer, isLegacy bool) (*Tensor, error) {
+func importTensor(operation string, address unsafe.Pointer, isLegacy bool) (*Tensor, error) {
 	if address == nil {
-		return nil, invalid("import: tensor is nil: expected an address")
+		return nil, invalid("%s: tensor is nil: expected an address", operation)
 	}
 	return newTensor(uintptr(address), isLegacy), nil
 }
@@ -130,7 +134,7 @@ func (t *Tensor) Close() {
 func (t *Tensor) Export() (unsafe.Pointer, error) {
 	address := t.leave()
 	if address == 0 {
-		return nil, closed("export")
+		return nil, closed("Export")
 	}
 	return abi.Pointer(address), nil
 }
@@ -258,16 +262,16 @@ type TensorData struct {
 // unknown flag; ENOMEM. After an error the caller still owns it.
 func NewTensor(data TensorData, owner any) (*Tensor, error) {
 	if data.Strides != nil && len(data.Strides) != len(data.Shape) {
-		return nil, invalid("tensor: strides: expected %d, one for each size, got %d", len(data.Shape), len(data.Strides))
+		return nil, invalid("NewTensor: strides: expected %d, one for each size, got %d", len(data.Shape), len(data.Strides))
 	}
 	handle, ok := newHandle(owner)
 	if !ok {
-		return nil, noMemory("tensor")
+		return nil, noMemory("NewTensor")
 	}
 	like := likeOf(data)
 	like.byte_offset = C.uint64_t(data.ByteOffset)
 	var address uintptr
-	err := errorOf(C.create_tensor(like, C.uintptr_t(data.Data), cExtents(data.Shape), cExtents(data.Strides),
+	err := errorOf("NewTensor", C.create_tensor(like, C.uintptr_t(data.Data), cExtents(data.Shape), cExtents(data.Strides),
 		C.uint64_t(data.Flags), C.uintptr_t(handle), (*C.uintptr_t)(unsafe.Pointer(&address))))
 	if err != nil {
 		dropHandle(handle)
@@ -298,7 +302,7 @@ func TensorOf[T Primitive](values []T, shape ...int64) (*Tensor, error) {
 		shape = []int64{int64(len(values))}
 	}
 	if count, ok := product(shape); !ok || count != int64(len(values)) {
-		return nil, invalid("tensor: shape %v: expected as many elements as there are values, %d", shape, len(values))
+		return nil, invalid("TensorOf: shape %v: expected as many elements as there are values, %d", shape, len(values))
 	}
 	data := TensorData{
 		Shape: shape, DataType: dataTypeOf[T](), DeviceType: abi.DeviceCPU, Flags: abi.DLPackFlagBitmaskReadOnly,

@@ -114,20 +114,20 @@ func read[B base, T any](v view[B], field func(*B) T) (value T) {
 // childToTake returns a child that is not released.
 func childToTake[B base](parent *B, index int) (*B, error) {
 	if parent == nil || linksOf(parent).released {
-		return nil, closed("take_child")
+		return nil, closed("TakeChild")
 	}
 	children := linksOf(parent).children()
 	if index < 0 || index >= len(children) {
-		return nil, invalid("take_child: child %d: no such child: expected an index below %d", index, len(children))
+		return nil, invalid("TakeChild: child %d: no such child: expected an index below %d", index, len(children))
 	}
-	return toTake(at[B](children[index]), func() string { return fmt.Sprintf("take_child: child %d", index) })
+	return toTake(at[B](children[index]), func() string { return fmt.Sprintf("TakeChild: child %d", index) })
 }
 
 func dictionaryToTake[B base](parent *B) (*B, error) {
 	if parent == nil || linksOf(parent).released {
-		return nil, closed("take_dictionary")
+		return nil, closed("TakeDictionary")
 	}
-	return toTake(at[B](linksOf(parent).dictionary), func() string { return "take_dictionary" })
+	return toTake(at[B](linksOf(parent).dictionary), func() string { return "TakeDictionary" })
 }
 
 func toTake[B base](below *B, what func() string) (*B, error) {

@@ -145,7 +145,7 @@ int fletching_validate_load(const char* name, uint64_t layout, struct FletchingM
     void* found = find(library, kFunctions[i].name);
     if (found == NULL) {
       return fail(message, ENOSYS,
-                  "validate: libfletching has no %s; hint: install a newer version",
+                  "libfletching has no %s; hint: install a newer version",
                   kFunctions[i].name);
     }
     memcpy(kFunctions[i].function, &found, sizeof found);

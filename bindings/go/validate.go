@@ -92,7 +92,7 @@ func united(stress []Stress) C.uint32_t {
 // another struct layout; EINVAL for a nil or closed owner, and for an unknown level; ENOMEM.
 func (a *Array) Check(schema *Schema, level ValidationLevel) ([]Finding, error) {
 	if a == nil || a.IsReleased() {
-		return nil, closed("check")
+		return nil, closed("Check")
 	}
 	defer runtime.KeepAlive(a)
 	return check(schema, func(schema *C.struct_ArrowSchema, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
@@ -104,7 +104,7 @@ func (a *Array) Check(schema *Schema, level ValidationLevel) ([]Finding, error) 
 // Check compares an array with its schema; see Array.Check.
 func (a *DeviceArray) Check(schema *Schema, level ValidationLevel) ([]Finding, error) {
 	if a == nil || a.IsReleased() {
-		return nil, closed("check")
+		return nil, closed("Check")
 	}
 	defer runtime.KeepAlive(a)
 	return check(schema, func(schema *C.struct_ArrowSchema, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
@@ -114,17 +114,17 @@ func (a *DeviceArray) Check(schema *Schema, level ValidationLevel) ([]Finding, e
 
 func check(schema *Schema, call func(*C.struct_ArrowSchema, *C.struct_FletchingGoFindings, *C.struct_FletchingMessage) C.int) ([]Finding, error) {
 	if schema == nil || schema.IsReleased() {
-		return nil, invalid("check: schema is nil or closed: expected a schema")
+		return nil, invalid("Check: schema is nil or closed: expected a schema")
 	}
 	defer runtime.KeepAlive(schema)
-	findings, err := newFindings()
+	findings, err := newFindings("Check")
 	if err != nil {
 		return nil, err
 	}
 	defer C.free(unsafe.Pointer(findings.list))
 	var message C.struct_FletchingMessage
 	code := call((*C.struct_ArrowSchema)(unsafe.Pointer(schema.get())), findings.list, &message)
-	return findings.Take(), validationError(code, &message)
+	return findings.Take(), validationError("Check", code, &message)
 }
 
 // Findings collects the findings of a validated stream. It may be used concurrently from any goroutine.
@@ -133,13 +133,13 @@ type Findings struct {
 }
 
 // newFindings loads the library first.
-func newFindings() (Findings, error) {
-	if err := loadValidation(); err != nil {
+func newFindings(operation string) (Findings, error) {
+	if err := loadValidation(operation); err != nil {
 		return Findings{}, err
 	}
 	list := C.fletching_findings_new()
 	if list == nil {
-		return Findings{}, noMemory("validate")
+		return Findings{}, noMemory(operation)
 	}
 	return Findings{list}, nil
 }
@@ -185,14 +185,15 @@ func (s *DeviceArrayStream) Validate(level ValidationLevel, stress ...Stress) (F
 //
 // Errors: as for Array.Check. An error leaves the handler unchanged.
 func ValidateHandler(handler unsafe.Pointer, level ValidationLevel, stress ...Stress) (unsafe.Pointer, Findings, error) {
-	findings, err := newFindings()
+	const operation = "ValidateHandler"
+	findings, err := newFindings(operation)
 	if err != nil {
 		return nil, Findings{}, err
 	}
 	var message C.struct_FletchingMessage
 	raw := (*C.struct_ArrowAsyncDeviceStreamHandler)(handler)
 	code := C.fletching_validate_handler(&raw, C.int32_t(level), united(stress), findings.list, &message)
-	if err := validationError(code, &message); err != nil {
+	if err := validationError(operation, code, &message); err != nil {
 		C.free(unsafe.Pointer(findings.list))
 		return nil, Findings{}, err
 	}
@@ -200,14 +201,15 @@ func ValidateHandler(handler unsafe.Pointer, level ValidationLevel, stress ...St
 }
 
 func validate[S, B raw](s *stream[S, B], call func(*S, *C.struct_FletchingGoFindings, *C.struct_FletchingMessage) C.int) (Findings, error) {
-	findings, err := newFindings()
+	const operation = "Validate"
+	findings, err := newFindings(operation)
 	if err != nil {
 		return Findings{}, err
 	}
-	err = s.lend("validate", func(raw *S) error {
+	err = s.lend(operation, func(raw *S) error {
 		var message C.struct_FletchingMessage
 		code := call(raw, findings.list, &message)
-		return validationError(code, &message)
+		return validationError(operation, code, &message)
 	})
 	if err != nil {
 		C.free(unsafe.Pointer(findings.list))
@@ -221,21 +223,22 @@ func validate[S, B raw](s *stream[S, B], call func(*S, *C.struct_FletchingGoFind
 //
 // Errors: as for Array.Check.
 func ReportLive() (int64, error) {
-	if err := loadValidation(); err != nil {
+	const operation = "ReportLive"
+	if err := loadValidation(operation); err != nil {
 		return 0, err
 	}
 	live := int64(C.fletching_validate_live())
 	if live < 0 {
-		return 0, noMemory("report_live")
+		return 0, noMemory(operation)
 	}
 	return live, nil
 }
 
-func validationError(code C.int, message *C.struct_FletchingMessage) error {
+func validationError(operation string, code C.int, message *C.struct_FletchingMessage) error {
 	if code == 0 {
 		return nil
 	}
-	return NewError(abi.SystemError(int32(code)), C.GoString(&message.text[0]), nil)
+	return NewError(abi.SystemError(int32(code)), operation+": "+C.GoString(&message.text[0]), nil)
 }
 
 // --- The library --------------------------------------------------------------------------------
@@ -245,13 +248,13 @@ var validation struct {
 	loaded bool
 }
 
-func loadValidation() error {
+func loadValidation(operation string) error {
 	validation.Lock()
 	defer validation.Unlock()
 	if validation.loaded {
 		return nil
 	}
-	err := loadAny(validationLibraries(os.Getenv("FLETCHING_LIBRARY")))
+	err := loadAny(operation, validationLibraries(os.Getenv("FLETCHING_LIBRARY")))
 	validation.loaded = err == nil
 	return err
 }
@@ -270,7 +273,7 @@ func validationLibraries(path string) []string {
 }
 
 // loadAny loads the first library that is found.
-func loadAny(names []string) error {
+func loadAny(operation string, names []string) error {
 	reasons := make([]string, 0, len(names))
 	for _, name := range names {
 		code, text := load(name, C.FLETCHING_LAYOUT)
@@ -278,11 +281,11 @@ func loadAny(names []string) error {
 			return nil
 		}
 		if code != syscall.ENOENT {
-			return NewError(code, text, nil)
+			return NewError(code, operation+": "+text, nil)
 		}
 		reasons = append(reasons, text)
 	}
-	return NewError(syscall.ENOENT, "validate: cannot load libfletching: "+strings.Join(reasons, "; ")+
+	return NewError(syscall.ENOENT, operation+": cannot load libfletching: "+strings.Join(reasons, "; ")+
 		"; hint: install it, add its folder to the library search path, or set FLETCHING_LIBRARY to its path", nil)
 }
 

@@ -16,7 +16,7 @@ import (
 
 func TestLoadMissingLibraryErrorNamesPathAndFix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "libfletching.so")
-	err := loadAny(validationLibraries(path))
+	err := loadAny("Validate", validationLibraries(path))
 	if !errors.Is(err, syscall.ENOENT) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "; hint: install it") {
 		t.Error(err)
 	}
@@ -27,10 +27,10 @@ func TestFailedLoadIsRetried(t *testing.T) {
 	defer func(loaded bool) { validation.loaded = loaded }(validation.loaded)
 	validation.loaded = false
 	for range 2 {
-		if err := loadValidation(); !errors.Is(err, syscall.ENOENT) {
+		if err := loadValidation("Validate"); !errors.Is(err, syscall.ENOENT) {
 			t.Error(err)
 		}
-		if findings, err := newFindings(); !errors.Is(err, syscall.ENOENT) || findings.Take() != nil {
+		if findings, err := newFindings("Validate"); !errors.Is(err, syscall.ENOENT) || findings.Take() != nil {
 			t.Error(err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestFailedLoadIsRetried(t *testing.T) {
 
 func TestLoadOtherLibraryReturnsError(t *testing.T) {
 	repository.Need(t)
-	err := loadAny([]string{filepath.Join(repository.Libraries(), "libfletching_corpus.so")})
+	err := loadAny("Validate", []string{filepath.Join(repository.Libraries(), "libfletching_corpus.so")})
 	if !errors.Is(err, syscall.ENOSYS) || !strings.Contains(err.Error(), "has no FletchingCheckLayout") {
 		t.Error(err)
 	}

@@ -41,13 +41,14 @@ func (c VulkanContext) numbers() C.struct_VulkanNumbers {
 // SynchronizeVulkan is Synchronize for Vulkan. Vulkan has no host wait for a VkEvent, so the event is queried with pauses
 // of up to a millisecond. It must not be a device-only event. Errors: as for Synchronize.
 func (a *DeviceArray) SynchronizeVulkan(ctx context.Context, of VulkanContext) error {
-	raw, _, err := a.waiting("synchronize")
+	const operation = "SynchronizeVulkan"
+	raw, _, err := a.waiting(operation)
 	if raw == nil {
 		return err
 	}
 	defer runtime.KeepAlive(a)
-	return waitUntil(ctx, func() (bool, error) { return readyOf(C.ready_vulkan(cDeviceArray(raw), of.numbers())) },
-		func() error { return errorOf(C.synchronize_vulkan(cDeviceArray(raw), of.numbers())) })
+	return waitUntil(ctx, operation, func() (bool, error) { return readyOf(operation, C.ready_vulkan(cDeviceArray(raw), of.numbers())) },
+		func() error { return errorOf(operation, C.synchronize_vulkan(cDeviceArray(raw), of.numbers())) })
 }
 
 // WaitOnVulkan records a wait for the event into a VkCommandBuffer in the recording state and outside of a render pass,
@@ -55,20 +56,20 @@ func (a *DeviceArray) SynchronizeVulkan(ctx context.Context, of VulkanContext) e
 // unless Queue is ProducerQueue, because a VkEvent orders the commands of one queue. The array must outlive the
 // execution.
 func (a *DeviceArray) WaitOnVulkan(of VulkanContext, commandBuffer uintptr) error {
-	raw, _, err := a.waiting("wait_on")
+	raw, _, err := a.waiting("WaitOnVulkan")
 	if raw == nil {
 		return err
 	}
 	defer runtime.KeepAlive(a)
-	return errorOf(C.wait_on_vulkan(cDeviceArray(raw), of.numbers(), C.uintptr_t(commandBuffer)))
+	return errorOf("WaitOnVulkan", C.wait_on_vulkan(cDeviceArray(raw), of.numbers(), C.uintptr_t(commandBuffer)))
 }
 
 // ReadyVulkan is Ready for Vulkan. The event must not be a device-only event.
 func (a *DeviceArray) ReadyVulkan(of VulkanContext) (bool, error) {
-	raw, _, err := a.waiting("ready")
+	raw, _, err := a.waiting("ReadyVulkan")
 	if raw == nil {
 		return err == nil, err
 	}
 	defer runtime.KeepAlive(a)
-	return readyOf(C.ready_vulkan(cDeviceArray(raw), of.numbers()))
+	return readyOf("ReadyVulkan", C.ready_vulkan(cDeviceArray(raw), of.numbers()))
 }

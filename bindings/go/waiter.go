@@ -38,21 +38,21 @@ type UnsupportedWaiter struct{}
 
 // Synchronize returns ENOTSUP.
 func (UnsupportedWaiter) Synchronize(_ context.Context, event SyncEvent) error {
-	return notOfWaiter("synchronize", event)
+	return notOfWaiter("Synchronize", event)
 }
 
 // WaitOn returns ENOTSUP.
 func (UnsupportedWaiter) WaitOn(event SyncEvent, _ Stream) error {
-	return notOfWaiter("wait_on", event)
+	return notOfWaiter("WaitOn", event)
 }
 
 // Ready returns ENOTSUP.
 func (UnsupportedWaiter) Ready(event SyncEvent) (bool, error) {
-	return false, notOfWaiter("ready", event)
+	return false, notOfWaiter("Ready", event)
 }
 
 func notOfWaiter(operation string, event SyncEvent) error {
-	text := fmt.Sprintf("%s of an event of %v: not supported by the registered waiter", operation, event.DeviceType)
+	text := fmt.Sprintf("%s: event of %v: not supported by the registered waiter", operation, event.DeviceType)
 	return NewError(syscall.ENOTSUP, text, nil)
 }
 
@@ -64,10 +64,10 @@ var waiters sync.Map // Waiter by abi.DeviceType
 // Errors: EINVAL for nil, and for a device type of CUDA, HIP or OpenCL, which needs no waiter.
 func RegisterWaiter(deviceType abi.DeviceType, waiter Waiter) error {
 	if waiter == nil {
-		return invalid("register_waiter: waiter is nil: expected a waiter")
+		return invalid("RegisterWaiter: waiter is nil: expected a waiter")
 	}
 	if hasOwnWaits(deviceType) {
-		return invalid("register_waiter: %v needs no waiter: expected a device type without a runtime in Fletching", deviceType)
+		return invalid("RegisterWaiter: %v needs no waiter: expected a device type without a runtime in Fletching", deviceType)
 	}
 	waiters.Store(deviceType, waiter)
 	return nil
@@ -99,8 +99,9 @@ func hasOwnWaits(deviceType abi.DeviceType) bool {
 
 // waitWith waits through a waiter.
 func waitWith(ctx context.Context, waiter Waiter, event SyncEvent) error {
+	const operation = "Synchronize"
 	canAsk := true // tracked separately, because the cause of an ended context may be ENOTSUP too
-	err := pollUntil(ctx, func() (bool, error) {
+	err := pollUntil(ctx, operation, func() (bool, error) {
 		isReady, err := waiter.Ready(event)
 		canAsk = !errors.Is(err, syscall.ENOTSUP)
 		return isReady, err
@@ -110,7 +111,7 @@ func waitWith(ctx context.Context, waiter Waiter, event SyncEvent) error {
 	}
 	err = waiter.Synchronize(ctx, event)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return canceled("synchronize", ctx)
+		return canceled(operation, ctx)
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func TestWaiterReceivesEvent(t *testing.T) {
 	if !fletching.UnregisterWaiter(abi.DeviceExtDev) || fletching.UnregisterWaiter(abi.DeviceExtDev) {
 		t.Error("the waiter is removed once")
 	}
-	expectCode(t, array.Synchronize(background), syscall.ENOTSUP, "synchronize: ")
+	expectCode(t, array.Synchronize(background), syscall.ENOTSUP, "Synchronize: ")
 }
 
 // A wait whose context can end queries the event, and keeps no reference to the array if it ends early.
@@ -167,7 +167,7 @@ func TestRuleSyncEventWaitedBeforeAccess(t *testing.T) {
 		array := waiterArray(t, device, func() {})
 		_, err := array.Ready()
 		expectCode(t, err, syscall.ENOTSUP, why)
-		if err == nil || !strings.HasPrefix(err.Error(), "ready: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "Ready: ") {
 			t.Errorf("%v", err)
 		}
 		expectCode(t, array.Synchronize(background), syscall.ENOTSUP, why)
@@ -247,7 +247,7 @@ func TestContextCauseIsNotWaiterResult(t *testing.T) {
 	defer array.Close()
 	ctx, cancel := context.WithCancelCause(background)
 	cancel(syscall.ENOTSUP)
-	expectCode(t, array.Synchronize(ctx), syscall.ENOTSUP, "synchronize")
+	expectCode(t, array.Synchronize(ctx), syscall.ENOTSUP, "Synchronize")
 	if waits != 0 {
 		t.Errorf("the waiter was called %d times for an event that is pending", waits)
 	}

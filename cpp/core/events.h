@@ -16,7 +16,7 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
   if (array == NULL) return fail(failure, EINVAL, "array: NULL: expected a device array");
   if (array->array.release == NULL) {
     return fail(failure, EINVAL,
-                "array: released: expected a live array; hint: wait before the release");
+                "array is released: expected a live array; hint: wait before the release");
   }
   *event = (struct FletchingEvent){.sync_event = array->sync_event,
                                    .device_id = array->device_id,
@@ -25,8 +25,8 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
 }
 
 // Fills in the device and runtime that the caller left unspecified.
-static bool complete_stream(struct FletchingStream* stream, const char* operation,
-                            ArrowDeviceType type, int64_t device_id, struct failure* failure) {
+static bool complete_stream(struct FletchingStream* stream, ArrowDeviceType type, int64_t device_id,
+                            struct failure* failure) {
   const int32_t own = device_runtime(type);
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
   if (stream->runtime == own) {
@@ -35,8 +35,8 @@ static bool complete_stream(struct FletchingStream* stream, const char* operatio
   }
   const struct runtime* got = numbered_runtime(stream->runtime);
   const bool has_runtime = got != NULL && got->name != NULL;
-  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one %s%s",
-              operation, label_of(type).text, has_runtime ? "of " : "without a runtime",
+  return fail(failure, EINVAL, "stream of another runtime: expected one of %s, got one %s%s",
+              label_of(type).text, has_runtime ? "of " : "without a runtime",
               has_runtime ? got->name : "");
 }
 
@@ -54,7 +54,7 @@ static bool wait_on_event(const struct FletchingEvent* event, struct FletchingSt
   void* handle = NULL;
   const struct runtime* runtime = runtime_of(event->device_type);
   if (event->sync_event == NULL) return true;
-  if (!complete_stream(&stream, "wait_on", event->device_type, event->device_id, failure)) {
+  if (!complete_stream(&stream, event->device_type, event->device_id, failure)) {
     return false;
   }
   if (runtime->wait_on == NULL) return waiter_wait_on(event, stream.handle, failure);
@@ -104,7 +104,7 @@ int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* array, struct Flet
   no_failure(&failure);
   (void)(event_of(array, &event, &failure) && wait_on_event(&event, stream, on_capture, &failure));
   if (failure.code == EBUSY) {
-    add_hint(&failure, "wait_on",
+    add_hint(&failure,
              "wait before the capture begins, or pass FLETCHING_CAPTURE_EXTERNAL_EVENT for a wait "
              "at each launch of the graph");
   }
@@ -154,7 +154,7 @@ static bool check_vulkan(const struct FletchingEvent* event,
     return fail(failure, EINVAL, "context: NULL: expected the VkDevice of the event");
   }
   return device_runtime(event->device_type) == FLETCHING_RUNTIME_VULKAN ||
-         fail(failure, EINVAL, "vulkan::WaitContext: expected an event of Vulkan, got one of %s",
+         fail(failure, EINVAL, "expected an event of Vulkan, got one of %s",
               label_of(event->device_type).text);
 }
 

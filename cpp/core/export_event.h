@@ -35,13 +35,13 @@ static const struct runtime* recorder_of(int32_t number, struct failure* failure
 }
 
 // Like recorder_of, for an array of a device type.
-static const struct runtime* recorder_for(const char* operation, ArrowDeviceType type,
-                                          int32_t number, struct failure* failure) {
+static const struct runtime* recorder_for(ArrowDeviceType type, int32_t number,
+                                          struct failure* failure) {
   struct failure reason;
   no_failure(&reason);
   const struct runtime* runtime = recorder_of(number, &reason);
   if (runtime == NULL) {
-    (void)fail(failure, reason.code, "%s on %s: %s", operation, label_of(type).text,
+    (void)fail(failure, reason.code, "device type %s: %s", label_of(type).text,
                reason.message.text);
   }
   return runtime;
@@ -65,7 +65,7 @@ int FletchingStreamRecord(struct FletchingStream stream, int on_capture,
   *recorded = NULL;
   const struct runtime* runtime = recorder_of(stream.runtime, &failure);
   struct FletchingRecordedEvent* made = runtime != NULL ? malloc(sizeof *made) : NULL;
-  if (runtime != NULL && made == NULL) fail(&failure, ENOMEM, "record: no memory");
+  if (runtime != NULL && made == NULL) fail(&failure, ENOMEM, "no memory");
   if (made != NULL && record_event(made, runtime, &stream, on_capture, &failure)) {
     *recorded = made;
   } else {
@@ -132,39 +132,39 @@ static void free_hooks(struct event_hook* first) {
 #define MOST_LEVELS 256
 #define MOST_STRUCTS ((int64_t)1 << 22)
 
-static bool malformed(const char* operation, const char* what, struct failure* failure) {
-  return fail(failure, EINVAL, "%s: array: %s", operation, what);
+static bool malformed(const char* what, struct failure* failure) {
+  return fail(failure, EINVAL, "array: %s", what);
 }
 
 // Makes a hook for every live struct of the array, without setting it. Skips the descendants of a
 // released struct, which may belong to another owner or be freed. `n_structs` is the total.
-static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
-                       int64_t* n_structs, struct event_hook** first, struct failure* failure) {
+static bool make_hooks(struct ArrowArray* array, int level, int64_t* n_structs,
+                       struct event_hook** first, struct failure* failure) {
   if (level > MOST_LEVELS) {
-    return malformed(operation, "nested deeper than 256 levels", failure);
+    return malformed("nested deeper than 256 levels", failure);
   }
   if (array->release == NULL) return true;
   if (array->n_children < 0 || array->n_children > MOST_STRUCTS - *n_structs) {
-    return malformed(operation, "n_children: expected 0 to 4194304 structs in all", failure);
+    return malformed("n_children: expected 0 to 4194304 structs in all", failure);
   }
   *n_structs += array->n_children + (array->dictionary != NULL ? 1 : 0);
   if (array->n_children > 0 && array->children == NULL) {
-    return malformed(operation, "children: NULL: expected a list", failure);
+    return malformed("children: NULL: expected a list", failure);
   }
   struct event_hook* hook = malloc(sizeof *hook);
-  if (hook == NULL) return fail(failure, ENOMEM, "%s: no memory", operation);
+  if (hook == NULL) return fail(failure, ENOMEM, "no memory");
   *hook = (struct event_hook){.target = array, .next = *first};
   *first = hook;
   for (int64_t i = 0; i < array->n_children; ++i) {
     if (array->children[i] == NULL) {
-      return malformed(operation, "a child is NULL: expected an array", failure);
+      return malformed("a child is NULL: expected an array", failure);
     }
-    if (!make_hooks(operation, array->children[i], level + 1, n_structs, first, failure)) {
+    if (!make_hooks(array->children[i], level + 1, n_structs, first, failure)) {
       return false;
     }
   }
   return array->dictionary == NULL ||
-         make_hooks(operation, array->dictionary, level + 1, n_structs, first, failure);
+         make_hooks(array->dictionary, level + 1, n_structs, first, failure);
 }
 
 static void set_hooks(struct event_hook* first, struct event_share* share) {
@@ -181,25 +181,22 @@ static void set_hooks(struct event_hook* first, struct event_share* share) {
 
 static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream stream,
                          int on_capture, struct failure* failure) {
-  static const char operation[] = "export_with_event";
   struct FletchingEvent event = {0};
   if (!event_of(array, &event, failure)) return false;
   if (event.sync_event != NULL) {
-    return fail(failure, EINVAL, "%s: sync_event is set: expected NULL", operation);
+    return fail(failure, EINVAL, "sync_event is set: expected NULL");
   }
   const int32_t number = device_runtime(event.device_type);
-  const struct runtime* runtime = recorder_for(operation, event.device_type, number, failure);
-  if (runtime == NULL ||
-      !complete_stream(&stream, operation, event.device_type, event.device_id, failure)) {
+  const struct runtime* runtime = recorder_for(event.device_type, number, failure);
+  if (runtime == NULL || !complete_stream(&stream, event.device_type, event.device_id, failure)) {
     return false;
   }
   // Do everything that can fail before changing the array.
   struct event_hook* hooks = NULL;
   int64_t n_structs = 0;
   struct event_share* share = calloc(1, sizeof *share);
-  bool is_recorded = share != NULL || fail(failure, ENOMEM, "%s: no memory", operation);
-  is_recorded = is_recorded &&
-                make_hooks(operation, &array->array, 0, &n_structs, &hooks, failure) &&
+  bool is_recorded = share != NULL || fail(failure, ENOMEM, "no memory");
+  is_recorded = is_recorded && make_hooks(&array->array, 0, &n_structs, &hooks, failure) &&
                 record_event(&share->recorded, runtime, &stream, on_capture, failure);
   if (!is_recorded) {
     free_hooks(hooks);
@@ -215,7 +212,7 @@ static bool export_event_with_hint(struct ArrowDeviceArray* array, struct Fletch
                                    int on_capture, struct failure* failure) {
   if (export_event(array, stream, on_capture, failure)) return true;
   if (failure->code == EBUSY) {
-    add_hint(failure, "export_with_event",
+    add_hint(failure,
              "export before the capture begins, or pass FLETCHING_CAPTURE_EXTERNAL_EVENT for an "
              "event that each launch of the graph records");
   }

@@ -132,11 +132,11 @@ static bool fail_with(struct failure* failure, const struct answer* answer) {
                   : "");
 }
 
-// Changes the failure's text to "operation: text; hint: hint".
-static void add_hint(struct failure* failure, const char* operation, const char* hint) {
+// Appends "; hint: hint" to the failure's text.
+static void add_hint(struct failure* failure, const char* hint) {
   struct failure made;
   no_failure(&made);
-  (void)fail(&made, failure->code, "%s: %s; hint: %s", operation, failure->message.text, hint);
+  (void)fail(&made, failure->code, "%s; hint: %s", failure->message.text, hint);
   made.result = failure->result;
   *failure = made;
 }

@@ -123,7 +123,8 @@ static bool initialize(const struct graph_runtime* self, struct failure* failure
 
 static bool refuse_capture(const struct vendor_library* library, const char* got,
                            struct failure* failure) {
-  return fail(failure, EBUSY, "%s: expected a stream whose work runs, got %s", library->title, got);
+  return fail(failure, EBUSY, "%s: expected a stream that is not captured, got %s", library->title,
+              got);
 }
 
 #define CAPTURED "one that is being captured into a graph"

@@ -10,7 +10,7 @@ static const struct runtime metal_runtime = {
     .name = "Metal",
     .title = "Metal",
     .no_devices =
-        "an MTLEvent is an object of Objective-C; hint: register the waiter of "
+        "an MTLEvent is an Objective-C object; hint: register the waiter of "
         "fletching/metal.hpp",
     .no_record =
         "not supported by Metal: an MTLEvent is signaled by a command buffer, which the caller "

@@ -97,10 +97,9 @@ static bool opencl_check_context(cl_event event, cl_command_queue queue, struct 
     return false;
   }
   return own == other ||
-         fail(
-             failure, EINVAL,
-             "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the "
-             "event's context, or call synchronize");
+         fail(failure, EINVAL,
+              "cl_context of the queue differs from the event's; hint: pass a queue of the "
+              "event's context, or wait on the host");
 }
 
 static bool opencl_wait_on(const struct runtime* self, const struct FletchingEvent* event,

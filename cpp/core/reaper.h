@@ -212,8 +212,7 @@ static bool has_reaper(struct failure* failure) {
     atomic_store(&reaper.process, process_number());
   }
   unlock(&starting);
-  return atomic_load(&reaper.process) != 0 ||
-         fail(failure, EAGAIN, "release_after: no thread can be started");
+  return atomic_load(&reaper.process) != 0 || fail(failure, EAGAIN, "no thread can be started");
 }
 
 static void add_to_reaper(struct FletchingRelease* entry) {

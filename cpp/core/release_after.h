@@ -6,8 +6,6 @@
 
 #include "reaper.h"
 
-static const char RELEASE_AFTER[] = "release_after";
-
 static _Atomic int64_t leaked_arrays;
 
 static void* const PER_THREAD_STREAM = (void*)2;  // for CUDA and HIP
@@ -23,20 +21,16 @@ static int64_t thread_number(void) {
 // Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; the array is then unchanged.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
                           int on_capture, struct failure* failure) {
-  const struct runtime* runtime =
-      recorder_for(RELEASE_AFTER, array->device_type, stream->runtime, failure);
+  const struct runtime* runtime = recorder_for(array->device_type, stream->runtime, failure);
   if (runtime == NULL) return false;
   if (is_of_parent()) {
-    return fail(
-        failure, ECHILD,
-        "%s: called in a child of fork, which has no thread that releases arrays; hint: "
-        "start processes with exec (spawn), or use release_after in one of parent and child "
-        "only",
-        RELEASE_AFTER);
+    return fail(failure, ECHILD,
+                "called in a child of fork, which has no thread that releases arrays; hint: start "
+                "processes with exec (spawn), or release arrays in the parent or the child only");
   }
   if (!has_reaper(failure)) return false;
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
-  if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
+  if (entry == NULL) return fail(failure, ENOMEM, "no memory");
   entry->stream = *stream;
   if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) {
     entry->thread = thread_number();
@@ -75,14 +69,14 @@ static void leak(struct ArrowDeviceArray* array) {
   array->array.release = NULL;
   if (atomic_fetch_add(&leaked_arrays, 1) != 0) return;
   write_to_stderr(
-      "fletching: warning: release_after: an array is leaked, because its release can neither be "
+      "fletching: warning: an array is leaked, because its release can neither be "
       "deferred nor wait for the stream; the error says why (printed once, and counted)\n");
 }
 
 static void take_array(struct ArrowDeviceArray* array, struct FletchingStream stream,
                        int on_capture, struct failure* failure) {
   const int32_t own = device_runtime(array->device_type);
-  if (!complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure)) {
+  if (!complete_stream(&stream, array->device_type, array->device_id, failure)) {
     // The stream's order does not cover the work on this memory.
     if (own != FLETCHING_RUNTIME_NONE) {
       leak(array);
@@ -101,9 +95,9 @@ static void take_array(struct ArrowDeviceArray* array, struct FletchingStream st
   }
   leak(array);
   if (failure->code == EBUSY) {
-    add_hint(failure, RELEASE_AFTER,
-             "keep the array until the graph is destroyed, and call release_after with the stream "
-             "of its last launch");
+    add_hint(failure,
+             "keep the array until the graph is destroyed, and release it after the stream of its "
+             "last launch");
   }
 }
 
@@ -114,7 +108,7 @@ int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* array, struct Flet
   if (array == NULL) {
     fail(&failure, EINVAL, "array: NULL: expected a device array");
   } else if (array->array.release == NULL) {
-    fail(&failure, EINVAL, "%s: array is released: expected a live array", RELEASE_AFTER);
+    fail(&failure, EINVAL, "array is released: expected a live array");
   } else {
     take_array(array, stream, on_capture, &failure);
   }

@@ -30,7 +30,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
   const struct runtime* runtime = recorder_of(other.runtime, &failure);
   if (runtime != NULL && stream.runtime != other.runtime) {
     const struct runtime* own = numbered_runtime(stream.runtime);
-    (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %s and %s",
+    (void)fail(&failure, EINVAL, "expected two streams of one runtime, got %s and %s",
                own != NULL && own->name != NULL ? own->name : "none", runtime->name);
   } else if (runtime != NULL && !is_same_stream(&stream, &other) &&
              record_event(&recorded, runtime, &other, FLETCHING_CAPTURE_REFUSE, &failure)) {

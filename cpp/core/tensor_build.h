@@ -142,7 +142,7 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
   if (is_tensor) size += extension_size(FIXED_SHAPE_TENSOR, lists->parameters);
   if (layout->extension != NULL) size += extension_size(layout->extension, opaque);
   struct schema_block* block = malloc(size);
-  if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
+  if (block == NULL) return fail(failure, ENOMEM, "no memory");
   char* text = (char*)block + text_at;
   atomic_init(&block->users, n_nodes);
   for (int32_t i = 0; i <= lists->n_lists; ++i) {
@@ -204,7 +204,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
   int64_t length = layout->ndim > 0 ? layout->shape[0] : 1;
   struct array_block* block =
       malloc(sizeof(struct array_block) + n_nodes * sizeof(struct array_node));
-  if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
+  if (block == NULL) return fail(failure, ENOMEM, "no memory");
   atomic_init(&block->users, n_nodes);
   block->owner = owner;
   block->release = release;

@@ -132,7 +132,7 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
   if (device_has_no_event(type)) return report(&failure, message);
   if (!has_stream_argument(type)) {
     (void)fail(&failure, ENOTSUP,
-               "current_work_stream on %s: not supported: expected CUDA or ROCm; hint: wait for "
+               "current_work_stream: not supported on %s: expected CUDA or ROCm; hint: wait for "
                "the framework's work, and pass no stream",
                label_of(type).text);
     return report(&failure, message);

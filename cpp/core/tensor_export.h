@@ -42,7 +42,7 @@ static struct exported_tensor* new_exported(int32_t ndim, DLTensor* tensor,
   struct exported_tensor* exported =
       malloc(sizeof *exported + 2 * (size_t)ndim * sizeof exported->extents[0]);
   if (exported == NULL) {
-    (void)fail(failure, ENOMEM, "to_dlpack: no memory");
+    (void)fail(failure, ENOMEM, "no memory");
     return NULL;
   }
   exported->array.array.release = NULL;
@@ -111,10 +111,10 @@ static bool point_at(const struct FletchingTensorView* view, ArrowDeviceType typ
 static bool check_exportable(const struct ArrowSchema* schema, const struct ArrowDeviceArray* array,
                              bool is_handled, struct failure* failure) {
   if (schema == NULL || array == NULL) {
-    return fail(failure, EINVAL, "to_dlpack: schema or array is NULL: expected structs");
+    return fail(failure, EINVAL, "schema or array is NULL: expected structs");
   }
   if (schema->release == NULL || array->array.release == NULL) {
-    return fail(failure, EINVAL, "to_dlpack: schema or array is released: expected live ones");
+    return fail(failure, EINVAL, "schema or array is released: expected live ones");
   }
   return array->sync_event == NULL || is_handled ||
          fail(
@@ -184,7 +184,7 @@ static bool check_legacy(uint32_t options, struct failure* failure) {
   return (options & FLETCHING_TENSOR_WRITABLE) != 0 ||
          fail(failure, EINVAL,
               "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or "
-              "say that the memory is writable");
+              "mark the memory as writable");
 }
 
 int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDeviceArray* array,

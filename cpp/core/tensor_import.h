@@ -32,7 +32,7 @@ static bool read_versioned(DLManagedTensorVersioned* tensor, struct foreign_tens
   out->owner = tensor;
   out->release = delete_tensor;
   if (tensor == NULL) {
-    return fail(failure, EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor");
+    return fail(failure, EINVAL, "tensor is NULL or moved from: expected a tensor");
   }
   if (tensor->version.major != DLPACK_MAJOR_VERSION) {
     return fail(failure, ENOTSUP,
@@ -58,7 +58,7 @@ static bool read_legacy(DLManagedTensor* tensor, struct foreign_tensor* out,
   out->owner = tensor;
   out->release = delete_legacy_tensor;
   if (tensor == NULL) {
-    return fail(failure, EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor");
+    return fail(failure, EINVAL, "tensor is NULL or moved from: expected a tensor");
   }
   out->tensor = &tensor->dl_tensor;
   out->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -135,7 +135,7 @@ static int end_import(bool read, struct foreign_tensor* foreign,
                       struct imported* out, uint64_t* flags, struct failure* failure,
                       struct FletchingMessage* message) {
   if (out->schema == NULL || out->array == NULL) {
-    read = fail(failure, EINVAL, "from_dlpack: schema or array is NULL: expected structs");
+    read = fail(failure, EINVAL, "schema or array is NULL: expected structs");
   } else {
     memset(out->schema, 0, sizeof *out->schema);
     memset(out->array, 0, sizeof *out->array);

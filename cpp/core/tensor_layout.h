@@ -309,7 +309,7 @@ static void* copy_values(const DLTensor* tensor, const struct tensor_layout* lay
   // If size_t has 32 bits, the cast below would truncate the size.
   void* bytes = layout->bytes <= PTRDIFF_MAX ? malloc((size_t)layout->bytes) : NULL;
   if (bytes == NULL) {
-    (void)fail(failure, ENOMEM, "from_dlpack: no memory");
+    (void)fail(failure, ENOMEM, "no memory");
     return NULL;
   }
   gather((const unsigned char*)tensor->data + tensor->byte_offset, layout, bytes);

@@ -81,7 +81,7 @@ static bool order_behind(const struct FletchingEvent* event,
   if (order->ordering == FLETCHING_ORDER_HOST) return synchronize_event(event, failure);
   if (order->ordering != FLETCHING_ORDER_STREAM || event->sync_event == NULL) return true;
   struct FletchingStream stream = order->stream;
-  return complete_stream(&stream, "to_dlpack", event->device_type, event->device_id, failure) &&
+  return complete_stream(&stream, event->device_type, event->device_id, failure) &&
          wait_on_event(event, stream, FLETCHING_CAPTURE_REFUSE, failure);
 }
 
@@ -101,18 +101,17 @@ static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
 // type has no runtime.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
-  static const char operation[] = "from_dlpack";
   struct FletchingRecordedEvent recorded;
   if ((device_runtime(type) != FLETCHING_RUNTIME_NONE &&
-       !complete_stream(&stream, operation, type, -1, failure)) ||
+       !complete_stream(&stream, type, -1, failure)) ||
       !get_device_of_streams(type, &device_id, failure)) {
     return false;
   }
   if (stream.device_id < 0) stream.device_id = device_id;
-  const struct runtime* runtime = recorder_for(operation, type, stream.runtime, failure);
+  const struct runtime* runtime = recorder_for(type, stream.runtime, failure);
   if (runtime == NULL ||
       !record_event(&recorded, runtime, &stream, FLETCHING_CAPTURE_REFUSE, failure)) {
-    if (failure->code == EBUSY) add_hint(failure, operation, "copy before the capture begins");
+    if (failure->code == EBUSY) add_hint(failure, "copy before the capture begins");
     return false;
   }
   // The host sleeps while waiting for an event, but may spin on a stream.
@@ -125,13 +124,11 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
 // Records the event of an imported array.
 static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStream stream,
                             struct failure* failure) {
-  static const char operation[] = "from_dlpack";
   const ArrowDeviceType type = array->device_type;
   const int64_t device_id = array->device_id;
   int64_t id = device_id;
-  if (recorder_for(operation, type, device_runtime(type), failure) == NULL ||
-      !complete_stream(&stream, operation, type, -1, failure) ||
-      !get_device_of_streams(type, &id, failure)) {
+  if (recorder_for(type, device_runtime(type), failure) == NULL ||
+      !complete_stream(&stream, type, -1, failure) || !get_device_of_streams(type, &id, failure)) {
     return false;
   }
   array->device_id = id;

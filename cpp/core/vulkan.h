@@ -46,7 +46,7 @@ static bool vulkan_find(const struct FletchingVulkanWaitContext* context, const 
                         any_function from_loader(void), any_function* found,
                         struct failure* failure) {
   if (context->device == NULL) {
-    return fail(failure, EINVAL, "WaitContext.device: NULL: expected the producer's VkDevice");
+    return fail(failure, EINVAL, "VkDevice is NULL: expected the producer's VkDevice");
   }
   if (context->get_device_proc_addr == NULL) {
     if (!load(&vulkan_library, failure)) return false;
@@ -57,7 +57,8 @@ static bool vulkan_find(const struct FletchingVulkanWaitContext* context, const 
   memcpy(&get, &context->get_device_proc_addr, sizeof get);
   *found = get(context->device, name);
   return *found != NULL ||
-         fail(failure, ENOSYS, "WaitContext.get_device_proc_addr: no function %s", name);
+         fail(failure, ENOSYS,
+              "vkGetDeviceProcAddr: no function %s: expected one of the producer's VkDevice", name);
 }
 
 static any_function loaded_get_event_status(void) { return (any_function)vulkan.vkGetEventStatus; }
@@ -115,14 +116,14 @@ static bool vulkan_wait_on(const struct FletchingEvent* event,
                            struct failure* failure) {
   if (command_buffer == NULL) {
     return fail(failure, EINVAL,
-                "wait_on: command buffer is NULL: expected a VkCommandBuffer that is being "
+                "command buffer is NULL: expected a VkCommandBuffer that is being "
                 "recorded, because a VkQueue cannot wait for a VkEvent");
   }
   if (context->producer_queue == NULL || context->queue != context->producer_queue) {
     return fail(
         failure, ENOTSUP,
-        "wait_on: WaitContext.queue: expected the producer's VkQueue, because a VkEvent orders "
-        "commands of one queue only; hint: submit to that queue and set it, or call synchronize");
+        "another VkQueue: expected the producer's VkQueue, because a VkEvent orders commands of "
+        "one queue only; hint: submit to that queue, or wait on the host");
   }
   VkEvent handle = 0;
   any_function found = NULL;
@@ -257,7 +258,7 @@ static void find_vulkan_devices(struct found_devices* found) {
     }
   }
   if (found->failure.code == EIO) {  // other errors have a hint or need none
-    add_hint(&found->failure, "device report", "install a driver, for example mesa-vulkan-drivers");
+    add_hint(&found->failure, "install a driver, for example mesa-vulkan-drivers");
   }
 }
 
@@ -268,7 +269,7 @@ static const struct runtime vulkan_runtime = {
     .no_record =
         "not supported by Vulkan: a VkEvent is set by a command buffer, which the caller records",
     .instead_of_wait =
-        "VkEvent without its VkDevice and VkQueue; hint: pass a vulkan::WaitContext, or register a "
+        "VkEvent without its VkDevice and VkQueue; hint: pass a Vulkan context, or register a "
         "waiter",
 };
 

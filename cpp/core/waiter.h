@@ -46,20 +46,17 @@ int FletchingRegisterWaiter(ArrowDeviceType device_type, const struct FletchingW
   const struct device_label device = label_of(device_type);
   if (waiter == NULL) {
     fail(&failure, EINVAL,
-         "waiter: NULL: expected a FletchingWaiter; hint: call FletchingUnregisterWaiter to remove "
-         "one");
+         "waiter: NULL: expected a FletchingWaiter; hint: unregister a waiter to remove it");
   } else if (has_own_waits(device_type)) {
     fail(&failure, EINVAL,
-         "register_waiter: %s needs no waiter: expected a device type without a runtime in "
-         "Fletching",
-         device.text);
+         "%s needs no waiter: expected a device type without a runtime in Fletching", device.text);
   } else if (waiter->synchronize == NULL && waiter->wait_on == NULL && waiter->ready == NULL) {
     fail(&failure, EINVAL,
-         "register_waiter: the waiter for %s has no function: expected at least one; hint: call "
-         "unregister_waiter to remove a waiter",
+         "the waiter for %s has no function: expected at least one; hint: unregister the waiter to "
+         "remove it",
          device.text);
   } else if (!add_waiter(device_type, waiter)) {
-    fail(&failure, ENOMEM, "register_waiter: no memory");
+    fail(&failure, ENOMEM, "no memory");
   }
   return report(&failure, message);
 }
@@ -82,58 +79,55 @@ int FletchingHasWaiter(ArrowDeviceType device_type) {
 }
 
 // Finds the waiter of the event's device type, or fails with a hint.
-static bool get_waiter(const char* operation, const struct FletchingEvent* event,
-                       struct FletchingWaiter* waiter, struct failure* failure) {
+static bool get_waiter(const struct FletchingEvent* event, struct FletchingWaiter* waiter,
+                       struct failure* failure) {
   lock(&waiter_lock);
   const struct waiter_entry* entry = *find_waiter(event->device_type);
   if (entry != NULL) *waiter = entry->waiter;
   unlock(&waiter_lock);
   if (entry != NULL) return true;
   const char* instead = runtime_of(event->device_type)->instead_of_wait;
-  if (instead != NULL) return fail(failure, ENOTSUP, "%s: %s", operation, instead);
-  return fail(failure, ENOTSUP, "%s: no way to wait on an event of %s%s", operation,
-              label_of(event->device_type).text,
-              device_has_no_event(event->device_type)
-                  ? ": expected sync_event NULL on this device type"
-                  : "; hint: register a waiter for this device type");
+  if (instead != NULL) return fail(failure, ENOTSUP, "%s", instead);
+  return fail(
+      failure, ENOTSUP, "no way to wait on an event of %s%s", label_of(event->device_type).text,
+      device_has_no_event(event->device_type) ? ": expected sync_event NULL on this device type"
+                                              : "; hint: register a waiter for this device type");
 }
 
-static bool not_in_waiter(const char* operation, const struct FletchingEvent* event,
-                          struct failure* failure) {
-  return fail(failure, ENOTSUP, "%s of an event of %s: not supported by the registered waiter",
-              operation, label_of(event->device_type).text);
+static bool not_in_waiter(const struct FletchingEvent* event, struct failure* failure) {
+  return fail(failure, ENOTSUP, "event of %s: not supported by the registered waiter",
+              label_of(event->device_type).text);
 }
 
-static bool from_waiter(const char* operation, const struct FletchingEvent* event, int code,
+static bool from_waiter(const struct FletchingEvent* event, int code,
                         struct FletchingMessage* message, struct failure* failure) {
   char text[sizeof message->text];
   if (code == 0) return true;
   message->text[sizeof message->text - 1] = '\0';
   copy_printable(text, sizeof text, message->text);
-  return fail(failure, code, "%s of an event of %s: %s", operation,
-              label_of(event->device_type).text,
+  return fail(failure, code, "event of %s: %s", label_of(event->device_type).text,
               text[0] != '\0' ? text : "waiter failed without a message");
 }
 
 static bool waiter_synchronize(const struct FletchingEvent* event, struct failure* failure) {
   struct FletchingWaiter waiter;
   struct FletchingMessage message = {""};
-  if (!get_waiter("synchronize", event, &waiter, failure)) return false;
-  if (waiter.synchronize == NULL) return not_in_waiter("synchronize", event, failure);
+  if (!get_waiter(event, &waiter, failure)) return false;
+  if (waiter.synchronize == NULL) return not_in_waiter(event, failure);
   const int code =
       waiter.synchronize(waiter.context, event->sync_event, event->device_id, &message);
-  return from_waiter("synchronize", event, code, &message, failure);
+  return from_waiter(event, code, &message, failure);
 }
 
 static bool waiter_wait_on(const struct FletchingEvent* event, void* stream,
                            struct failure* failure) {
   struct FletchingWaiter waiter;
   struct FletchingMessage message = {""};
-  if (!get_waiter("wait_on", event, &waiter, failure)) return false;
-  if (waiter.wait_on == NULL) return not_in_waiter("wait_on", event, failure);
+  if (!get_waiter(event, &waiter, failure)) return false;
+  if (waiter.wait_on == NULL) return not_in_waiter(event, failure);
   const int code =
       waiter.wait_on(waiter.context, event->sync_event, event->device_id, stream, &message);
-  return from_waiter("wait_on", event, code, &message, failure);
+  return from_waiter(event, code, &message, failure);
 }
 
 static bool waiter_ready(const struct FletchingEvent* event, bool* is_done,
@@ -141,12 +135,12 @@ static bool waiter_ready(const struct FletchingEvent* event, bool* is_done,
   struct FletchingWaiter waiter;
   struct FletchingMessage message = {""};
   int ready = 0;
-  if (!get_waiter("ready", event, &waiter, failure)) return false;
-  if (waiter.ready == NULL) return not_in_waiter("ready", event, failure);
+  if (!get_waiter(event, &waiter, failure)) return false;
+  if (waiter.ready == NULL) return not_in_waiter(event, failure);
   const int code =
       waiter.ready(waiter.context, event->sync_event, event->device_id, &ready, &message);
   *is_done = ready != 0;
-  return from_waiter("ready", event, code, &message, failure);
+  return from_waiter(event, code, &message, failure);
 }
 
 #endif  // FLETCHING_CORE_WAITER_H

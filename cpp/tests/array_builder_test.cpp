@@ -232,7 +232,7 @@ std::string refusal(Requests requests) {
   const Result<Array> array = builder.finish();
   if (array) return "";
   EXPECT_EQ(array.error().code(), EINVAL);
-  const std::string prefix = "array builder: ";
+  const std::string prefix = "ArrayBuilder: ";
   EXPECT_EQ(array.error().message().substr(0, prefix.size()), prefix);
   return array.error().message().substr(prefix.size());
 }
@@ -345,7 +345,7 @@ TEST(ArrayBuilder, FailedFinishKeepsObject) {
   {
     auto builder = build_array({}, Columns(&destroyed)).value();
     EXPECT_EQ(builder.finish_cpu().error().message(),
-              "array builder: array added and not set: expected every array to be set");
+              "ArrayBuilder: array added and not set: expected every array to be set");
     EXPECT_EQ(destroyed, 0);
     builder.set(builder.root(), {}, {});
     const DeviceArray array = builder.finish_cpu().value();
@@ -402,11 +402,11 @@ TEST(MakeDeviceArray, RejectsBadArguments) {
         .message();
   };
   EXPECT_EQ(message({.length = -1}, nullptr),
-            "array builder: length, offset or null_count out of range: expected 0 or more, "
+            "ArrayBuilder: length, offset or null_count out of range: expected 0 or more, "
             "null_count -1 to length");
   EXPECT_EQ(
       message({}, &event),
-      "array builder: sync_event not NULL: expected NULL, because the device type has no event");
+      "ArrayBuilder: sync_event not NULL: expected NULL, because the device type has no event");
 }
 
 TEST(MakeDeviceArray, AllocationFailureReturnsEnomem) {
@@ -592,7 +592,7 @@ TEST(Rules, SyncEventNullWhereNone) {
   builder.set(builder.root(), {}, {});
   EXPECT_EQ(
       builder.finish(ARROW_DEVICE_CPU, -1, &builder.object()).error().message(),
-      "array builder: sync_event not NULL: expected NULL, because the device type has no event");
+      "ArrayBuilder: sync_event not NULL: expected NULL, because the device type has no event");
   EXPECT_TRUE(builder.finish(ARROW_DEVICE_EXT_DEV, 0, &builder.object()));
 }
 

@@ -184,7 +184,7 @@ TEST_F(Waiter, ErrorContainsWaiterText) {
   ASSERT_TRUE(register_waiter(kNew, waiter_for(&calls_)).ok());
   const Status status = event_.synchronize();
   EXPECT_EQ(status.error().code(), ENODEV);
-  EXPECT_EQ(message(status), "synchronize of an event of unknown(9999): the device \\xff is gone");
+  EXPECT_EQ(message(status), "synchronize: event of unknown(9999): the device \\xff is gone");
   calls_.text = "";
   EXPECT_TRUE(contains(message(event_.ready()), "without a message"));
 }

@@ -19,7 +19,7 @@ import (
 // Errors: as fletching.ArrayBuilder.Build.
 func ExportArray(source arrow.Array) (*fletching.Array, error) {
 	if source == nil {
-		return nil, missing("export array", "array")
+		return nil, missing("ExportArray", "array")
 	}
 	data := source.Data()
 	data.Retain()
@@ -34,7 +34,7 @@ func ExportArray(source arrow.Array) (*fletching.Array, error) {
 // ExportRecordBatch is ExportArray for a record batch, which becomes a struct array.
 func ExportRecordBatch(batch arrow.RecordBatch) (*fletching.Array, error) {
 	if batch == nil {
-		return nil, missing("export record batch", "batch")
+		return nil, missing("ExportRecordBatch", "batch")
 	}
 	batch.Retain()
 	result, err := export(batch.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder {

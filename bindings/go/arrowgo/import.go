@@ -31,28 +31,33 @@ import (
 // Errors: EINVAL for an array that is closed, on another device or not of the type, and for a misaligned buffer; and
 // the errors of Synchronize.
 func ImportArray(ctx context.Context, source *fletching.DeviceArray, dataType arrow.DataType, options Options) (arrow.Array, error) {
-	host, err := onHost(ctx, source)
+	const operation = "ImportArray"
+	host, err := onHost(ctx, operation, source)
 	if err != nil {
 		return nil, err
 	}
 	if dataType == nil {
 		host.Close()
-		return nil, missing("import array", "type")
+		return nil, missing(operation, "type")
 	}
-	return importArray(host, dataType, options, func(data *array.Data) (arrow.Array, error) { return array.MakeFromData(data), nil })
+	return importArray(operation, host, dataType, options, func(data *array.Data) (arrow.Array, error) { return array.MakeFromData(data), nil })
 }
 
 // ImportRecordBatch is ImportArray for a struct array without null rows. It counts them if the producer has not.
 func ImportRecordBatch(ctx context.Context, source *fletching.DeviceArray, schema *arrow.Schema, options Options) (arrow.RecordBatch, error) {
-	host, err := onHost(ctx, source)
+	return importRecordBatch(ctx, "ImportRecordBatch", source, schema, options)
+}
+
+func importRecordBatch(ctx context.Context, operation string, source *fletching.DeviceArray, schema *arrow.Schema, options Options) (arrow.RecordBatch, error) {
+	host, err := onHost(ctx, operation, source)
 	if err != nil {
 		return nil, err
 	}
 	defer host.Close() // no effect after the import
 	if schema == nil {
-		return nil, missing("import record batch", "schema")
+		return nil, missing(operation, "schema")
 	}
-	return importArray(host, arrow.StructOf(schema.Fields()...), options, func(data *array.Data) (arrow.RecordBatch, error) {
+	return importArray(operation, host, arrow.StructOf(schema.Fields()...), options, func(data *array.Data) (arrow.RecordBatch, error) {
 		if nulls := countNulls(data); nulls > 0 {
 			return nil, fmt.Errorf("%d rows are null: expected nulls in columns only", nulls)
 		}
@@ -73,24 +78,25 @@ func ImportBatch(ctx context.Context, source *fletching.DeviceArray, schema *fle
 	if source != nil {
 		defer source.Close() // no effect after the import
 	}
-	imported, err := ImportSchema(schema)
+	const operation = "ImportBatch"
+	imported, err := importSchema(operation, schema)
 	if err != nil {
 		return nil, err
 	}
-	return ImportRecordBatch(ctx, source, imported, options)
+	return importRecordBatch(ctx, operation, source, imported, options)
 }
 
 // onHost waits for the data and returns the array. It consumes the source.
-func onHost(ctx context.Context, source *fletching.DeviceArray) (*fletching.Array, error) {
+func onHost(ctx context.Context, operation string, source *fletching.DeviceArray) (*fletching.Array, error) {
 	if source == nil {
-		return nil, missing("import array", "array")
+		return nil, missing(operation, "array")
 	}
 	defer source.Close() // no effect after the export
 	if source.IsReleased() {
-		return nil, fletching.NewError(syscall.EINVAL, "import array: closed: expected a live array", fletching.ErrClosed)
+		return nil, fletching.NewError(syscall.EINVAL, operation+": closed: expected a live array", fletching.ErrClosed)
 	}
 	if found := source.DeviceType(); !slices.Contains(found.AccessibleFrom(), abi.DeviceCPU) {
-		return nil, invalid("import array: memory of %v: expected memory that the CPU can access; hint: copy it to the host", found)
+		return nil, invalid("%s: memory of %v: expected memory that the CPU can access; hint: copy it to the host", operation, found)
 	}
 	if err := source.Synchronize(ctx); err != nil {
 		return nil, err

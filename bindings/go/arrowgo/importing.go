@@ -81,7 +81,7 @@ func (p *place) String() string {
 
 // importArray consumes the array. finish converts its data to the result. After a failed import only the
 // struct is released: the data and buffers are garbage-collected.
-func importArray[T any](source *fletching.Array, dataType arrow.DataType, options Options, finish func(*array.Data) (T, error)) (result T, err error) {
+func importArray[T any](operation string, source *fletching.Array, dataType arrow.DataType, options Options, finish func(*array.Data) (T, error)) (result T, err error) {
 	i := &imported{options: options}
 	i.uses.Store(1)
 	if err := source.Export(unsafe.Pointer(&i.raw)); err != nil {
@@ -97,7 +97,7 @@ func importArray[T any](source *fletching.Array, dataType arrow.DataType, option
 	if err != nil {
 		return result, err
 	}
-	result, err = guarded("import array", func() (T, error) { return finish(data) })
+	result, err = guarded(operation, func() (T, error) { return finish(data) })
 	if done = err == nil; done {
 		data.Release()
 		i.Free(nil)

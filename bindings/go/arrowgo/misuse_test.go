@@ -28,21 +28,21 @@ func TestNilArgumentsReturnEINVAL(t *testing.T) {
 		what string
 		err  error
 	}{
-		{"import array: array", onlyError(arrowgo.ImportArray(ctx, nil, arrow.Null, options))},
-		{"import array: type", onlyError(arrowgo.ImportArray(ctx, table(), nil, options))},
-		{"import array: array", onlyError(arrowgo.ImportRecordBatch(ctx, nil, fields, options))},
-		{"import record batch: schema", onlyError(arrowgo.ImportRecordBatch(ctx, table(), nil, options))},
-		{"import schema: schema", onlyError(arrowgo.ImportBatch(ctx, nil, nil, options))},
-		{"import schema: schema", onlyError(arrowgo.ImportBatch(ctx, table(), nil, options))},
-		{"import schema: schema", onlyError(arrowgo.ImportSchema(nil))},
-		{"import schema: schema", onlyError(arrowgo.ImportField(nil))},
-		{"import reader: stream", onlyError(arrowgo.ImportReader(ctx, nil, options))},
-		{"import reader: stream", onlyError(arrowgo.ImportHostReader(ctx, nil, options))},
-		{"export array: array", onlyError(arrowgo.ExportArray(nil))},
-		{"export record batch: batch", onlyError(arrowgo.ExportRecordBatch(nil))},
-		{"export schema: schema", onlyError(arrowgo.ExportSchema(nil))},
-		{"export schema: field: type", onlyError(arrowgo.ExportField(arrow.Field{Name: "a"}))},
-		{"export reader: reader", onlyError(arrowgo.ExportReader(nil))},
+		{"ImportArray: array", onlyError(arrowgo.ImportArray(ctx, nil, arrow.Null, options))},
+		{"ImportArray: type", onlyError(arrowgo.ImportArray(ctx, table(), nil, options))},
+		{"ImportRecordBatch: array", onlyError(arrowgo.ImportRecordBatch(ctx, nil, fields, options))},
+		{"ImportRecordBatch: schema", onlyError(arrowgo.ImportRecordBatch(ctx, table(), nil, options))},
+		{"ImportBatch: schema", onlyError(arrowgo.ImportBatch(ctx, nil, nil, options))},
+		{"ImportBatch: schema", onlyError(arrowgo.ImportBatch(ctx, table(), nil, options))},
+		{"ImportSchema: schema", onlyError(arrowgo.ImportSchema(nil))},
+		{"ImportField: schema", onlyError(arrowgo.ImportField(nil))},
+		{"ImportReader: stream", onlyError(arrowgo.ImportReader(ctx, nil, options))},
+		{"ImportHostReader: stream", onlyError(arrowgo.ImportHostReader(ctx, nil, options))},
+		{"ExportArray: array", onlyError(arrowgo.ExportArray(nil))},
+		{"ExportRecordBatch: batch", onlyError(arrowgo.ExportRecordBatch(nil))},
+		{"ExportSchema: schema", onlyError(arrowgo.ExportSchema(nil))},
+		{"ExportField: field: type", onlyError(arrowgo.ExportField(arrow.Field{Name: "a"}))},
+		{"ExportReader: reader", onlyError(arrowgo.ExportReader(nil))},
 	} {
 		if text := each.what + " is nil: expected one"; !errors.Is(each.err, syscall.EINVAL) || each.err.Error() != text {
 			t.Errorf("expected EINVAL with %q, got %v", text, each.err)

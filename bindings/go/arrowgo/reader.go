@@ -21,7 +21,7 @@ import (
 // batches.
 func ImportReader(ctx context.Context, stream *fletching.DeviceArrayStream, options Options) (array.RecordReader, error) {
 	if stream == nil {
-		return nil, missing("import reader", "stream")
+		return nil, missing("ImportReader", "stream")
 	}
 	return newReader(ctx, stream, stream.Next, options)
 }
@@ -29,7 +29,7 @@ func ImportReader(ctx context.Context, stream *fletching.DeviceArrayStream, opti
 // ImportHostReader is ImportReader for batches in CPU memory.
 func ImportHostReader(ctx context.Context, stream *fletching.ArrayStream, options Options) (array.RecordReader, error) {
 	if stream == nil {
-		return nil, missing("import reader", "stream")
+		return nil, missing("ImportHostReader", "stream")
 	}
 	next := func() (*fletching.DeviceArray, error) {
 		batch, err := stream.Next()
@@ -120,7 +120,7 @@ func (r *reader) Err() error {
 // Errors: as ExportSchema.
 func ExportReader(source array.RecordReader) (*fletching.ArrayStream, error) {
 	if source == nil {
-		return nil, missing("export reader", "reader")
+		return nil, missing("ExportReader", "reader")
 	}
 	schema, err := ExportSchema(source.Schema())
 	if err != nil {

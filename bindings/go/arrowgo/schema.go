@@ -24,28 +24,36 @@ import (
 // represent, which the error names: unsupported types, and metadata of a dictionary or of the entries,
 // keys and run ends of a type.
 func ImportSchema(schema *fletching.Schema) (*arrow.Schema, error) {
-	field, err := ImportField(schema)
+	return importSchema("ImportSchema", schema)
+}
+
+func importSchema(operation string, schema *fletching.Schema) (*arrow.Schema, error) {
+	field, err := importField(operation, schema)
 	if err != nil {
 		return nil, err
 	}
 	table, ok := field.Type.(*arrow.StructType)
 	if !ok {
-		return nil, invalid("import schema: wrong type: expected a struct, got %v", field.Type)
+		return nil, invalid("%s: wrong type: expected a struct, got %v", operation, field.Type)
 	}
 	return arrow.NewSchema(table.Fields(), &field.Metadata), nil
 }
 
 // ImportField is ImportSchema for a schema of any type.
 func ImportField(schema *fletching.Schema) (arrow.Field, error) {
+	return importField("ImportField", schema)
+}
+
+func importField(operation string, schema *fletching.Schema) (arrow.Field, error) {
 	if schema == nil {
-		return arrow.Field{}, missing("import schema", "schema")
+		return arrow.Field{}, missing(operation, "schema")
 	}
 	builder, err := schema.Root().Builder()
 	schema.Close()
 	if err != nil {
 		return arrow.Field{}, err
 	}
-	return guarded("import schema", func() (arrow.Field, error) { return fieldOf(&builder, builder.Name) })
+	return guarded(operation, func() (arrow.Field, error) { return fieldOf(&builder, builder.Name) })
 }
 
 // fieldOf returns the field of a schema. The path is for messages.
@@ -83,7 +91,7 @@ func dictionaryOf(b *fletching.SchemaBuilder, indices arrow.DataType, path strin
 		return nil, fmt.Errorf("indices of a dictionary: expected an integer, got %v", indices)
 	}
 	if len(b.Dictionary.Metadata) > 0 {
-		return nil, fmt.Errorf("metadata of a dictionary: arrow-go has no room for it: expected none, got key %q", b.Dictionary.Metadata[0].Key)
+		return nil, fmt.Errorf("metadata of a dictionary: not supported by arrow-go: expected none, got key %q", b.Dictionary.Metadata[0].Key)
 	}
 	values, err := fieldOf(b.Dictionary, path)
 	return &arrow.DictionaryType{IndexType: indices, ValueType: values.Type, Ordered: b.Flags&abi.FlagDictionaryOrdered != 0}, err
@@ -127,7 +135,7 @@ func typeOf(b *fletching.SchemaBuilder, children []arrow.Field) (arrow.DataType,
 		return mapOf(b, children[0])
 	case "+r":
 		if children[0].Metadata.Len() > 0 || children[1].Metadata.Len() > 0 {
-			return nil, fmt.Errorf("metadata of run ends or values: arrow-go has no room for it: expected none")
+			return nil, fmt.Errorf("metadata of run ends or values: not supported by arrow-go: expected none")
 		}
 		ree := arrow.RunEndEncodedOf(children[0].Type, children[1].Type)
 		ree.ValueNullable = children[1].Nullable
@@ -186,7 +194,7 @@ func mapOf(b *fletching.SchemaBuilder, entries arrow.Field) (arrow.DataType, err
 	}
 	key, item := pair.Field(0), pair.Field(1)
 	if entries.Metadata.Len() > 0 || key.Metadata.Len() > 0 {
-		return nil, fmt.Errorf("metadata of entries or keys: arrow-go has no room for it: expected none")
+		return nil, fmt.Errorf("metadata of entries or keys: not supported by arrow-go: expected none")
 	}
 	result := arrow.MapOfWithMetadata(key.Type, key.Metadata, item.Type, item.Metadata)
 	result.SetItemNullable(item.Nullable)
@@ -242,18 +250,18 @@ func leafOf(format string) (arrow.DataType, error) {
 // UTF-8, and for a type that arrow-go does not export.
 func ExportSchema(schema *arrow.Schema) (*fletching.Schema, error) {
 	if schema == nil {
-		return nil, missing("export schema", "schema")
+		return nil, missing("ExportSchema", "schema")
 	}
-	return exportSchema(func() (*fletching.SchemaBuilder, error) { return tableOf(schema) })
+	return exportSchema("ExportSchema", func() (*fletching.SchemaBuilder, error) { return tableOf(schema) })
 }
 
 // ExportField returns the schema of a column. Errors: as ExportSchema.
 func ExportField(field arrow.Field) (*fletching.Schema, error) {
-	return exportSchema(func() (*fletching.SchemaBuilder, error) { return schemaOf(field) })
+	return exportSchema("ExportField", func() (*fletching.SchemaBuilder, error) { return schemaOf(field) })
 }
 
-func exportSchema(describe func() (*fletching.SchemaBuilder, error)) (*fletching.Schema, error) {
-	builder, err := guarded("export schema", describe)
+func exportSchema(operation string, describe func() (*fletching.SchemaBuilder, error)) (*fletching.Schema, error) {
+	builder, err := guarded(operation, describe)
 	if err != nil {
 		return nil, err
 	}

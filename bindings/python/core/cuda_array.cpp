@@ -65,11 +65,12 @@ void refuse_wrong(const CudaDictionary& dictionary) {
   for (const CudaViolation& found : check_cuda_dictionary(dictionary)) {
     if (found.severity != "error") continue;
     const std::string key = found.key.empty() ? "" : "['" + found.key + "']";
-    raise_type_error("__cuda_array_interface__" + key + ": invalid: got " + found.found +
-                     " (rule " + found.rule + "); hint: " + found.hint);
+    raise_type_error("from_cuda_array_interface: __cuda_array_interface__" + key +
+                     ": invalid: got " + found.found + " (rule " + found.rule +
+                     "); hint: " + found.hint);
   }
   if (dictionary.exceeds_words) {
-    raise_type_error("__cuda_array_interface__: number too large: expected at most 2**63 - 1");
+    raise_type_error("from_cuda_array_interface: number too large: expected at most 2**63 - 1");
   }
 }
 
@@ -97,8 +98,11 @@ PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchr
   // The dictionary contains the mask.
   const nb::object kept = nb::make_tuple(owner.is_none() ? object : owner, interface);
   Reference reference(kept);
-  Result<ImportedTensor> imported = call_foreign(
-      [&] { return from_cuda_array(dictionary->says, std::move(reference), options); });
+  Result<ImportedTensor> imported = call_foreign([&] {
+    return detail::in_operation("from_cuda_array_interface", [&] {
+      return detail::import_cuda_array(dictionary->says, reference, options);
+    });
+  });
   if (!imported.ok()) {
     const Error& error = imported.error();
     if (error.code() == ENOTSUP || error.code() == EINVAL) raise_type_error(error.message());
@@ -126,8 +130,13 @@ nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array) {
   if (!array.described) {
     DeviceArray view = unwrap(array.shared->view());
     const CudaArrayExportOptions options{.read_only = !array.writable, .mask = true};
-    Result<CudaArray> made =
-        call_foreign([&] { return to_cuda_array(schema_of(array), view, std::nullopt, options); });
+    Result<CudaArray> made = call_foreign([&] {
+      return detail::in_operation("__cuda_array_interface__", [&]() -> Result<CudaArray> {
+        auto state = detail::describe(schema_of(array), view, std::nullopt, options);
+        if (!state) return std::move(state).error();
+        return CudaArray(*std::move(state));
+      });
+    });
     if (!made.ok()) raise_no_attribute(made.error());
     Foreign<std::shared_ptr<const void>> described(
         std::make_shared<const CudaArray>(*std::move(made)), true);

@@ -28,14 +28,24 @@ struct Request {
   bool legacy = false;  // the struct without version and flags
 };
 
+constexpr const char* kExport = "__dlpack__";
+constexpr const char* kImport = "from_dlpack";
+
+/// The same as read_dlpack_stream, with the operation of this package in its error.
+Result<ConsumerStream> read_number(const char* operation, ArrowDeviceType device,
+                                   std::optional<int64_t> number) {
+  return detail::in_operation(operation, [&] { return detail::read_stream(device, number); });
+}
+
 /// Reads a stream argument of DLPack, which allows None and -1, and on CUDA not 0.
-Result<ConsumerStream> dlpack_stream(ArrowDeviceType device, nb::handle stream) {
-  if (stream.is_none()) return read_dlpack_stream(device, {});
+Result<ConsumerStream> dlpack_stream(const char* operation, ArrowDeviceType device,
+                                     nb::handle stream) {
+  if (stream.is_none()) return read_number(operation, device, {});
   const GivenStream given = read_stream(stream);
   const bool is_default = given.is_object && given.number == 0;
   const bool is_cuda = DeviceType(device).runtime() == Runtime::kCuda;
   Result<ConsumerStream> read =
-      read_dlpack_stream(device, is_default && is_cuda ? 1 : given.number);
+      read_number(operation, device, is_default && is_cuda ? 1 : given.number);
   if (read.ok() && given.number == INT64_MAX) {
     read->stream = {device, reinterpret_cast<void*>(given.handle)};
   }
@@ -52,7 +62,7 @@ Request read_request(const ArrowDeviceArray& array, bool writable, nb::handle st
     raise_buffer_error("__dlpack__: dl_device: expected the device of the array, or the CPU");
   }
   Request request;
-  request.stream = or_buffer_error(dlpack_stream(array.device_type, stream));
+  request.stream = or_buffer_error(dlpack_stream(kExport, array.device_type, stream));
   request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
   // The struct without flags cannot mark memory as read-only.
   request.copies = copy.value_or(false) || elsewhere || (request.legacy && !writable);
@@ -69,13 +79,23 @@ Request read_request(const ArrowDeviceArray& array, bool writable, nb::handle st
   return request;
 }
 
+/// The same as to_dlpack, with the operation of this package in its error.
+Result<DlpackTensor> export_versioned(const char* operation, const ArrowSchema& schema,
+                                      DeviceArray& array, const ConsumerStream* stream,
+                                      const DlpackExportOptions& options) {
+  return detail::export_tensor<DLManagedTensorVersioned>(operation, &FletchingTensorExport, schema,
+                                                         array, stream, options);
+}
+
 nb::object export_tensor(const ArrowSchema& schema, DeviceArray array, const Request& request) {
   if (request.legacy && !request.copies) {
-    return to_capsule(or_buffer_error(call_foreign(
-        [&] { return to_legacy_dlpack(schema, array, request.stream, {.read_only = false}); })));
+    return to_capsule(or_buffer_error(call_foreign([&] {
+      return detail::export_tensor<DLManagedTensor>(kExport, &FletchingLegacyTensorExport, schema,
+                                                    array, &request.stream, {.read_only = false});
+    })));
   }
-  DlpackTensor tensor = or_buffer_error(call_foreign(
-      [&] { return to_dlpack(schema, array, request.stream, DlpackExportOptions{}); }));
+  DlpackTensor tensor = or_buffer_error(
+      call_foreign([&] { return export_versioned(kExport, schema, array, &request.stream, {}); }));
   if (!request.copies) return to_capsule(std::move(tensor));
   if (request.legacy) {
     return to_capsule(without_gil([&] { return copy_of<DLManagedTensor>(*tensor); }));
@@ -102,8 +122,8 @@ nb::object export_dlpack(nb::handle object, nb::handle stream,
   const bool varies = array->device_type != ARROW_DEVICE_CPU || array->sync_event != nullptr;
   if (varies || request.copies || request.legacy)
     return export_tensor(schema_of(self), std::move(array), request);
-  const auto owner =
-      std::make_shared<const DlpackTensor>(or_buffer_error(to_dlpack(schema_of(self), array)));
+  const auto owner = std::make_shared<const DlpackTensor>(
+      or_buffer_error(export_versioned(kExport, schema_of(self), array, nullptr, {})));
   std::shared_ptr<const DLManagedTensorVersioned> tensor(owner, owner->get());
   const nb::ft_object_guard guard(object);
   if (!self.tensor) self.tensor.emplace(std::move(tensor));
@@ -192,7 +212,8 @@ template <class Object>
 nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   if (writable && !is_writable(self)) {
     raise_buffer_error(
-        "to_numpy: writable: memory is read-only: expected a producer that says otherwise");
+        "to_numpy: writable: memory is read-only: expected memory that its producer marks as "
+        "writable");
   }
   DeviceArray array = device_view(self);
   if (!is_accessible(array->device_type, ARROW_DEVICE_CPU)) {
@@ -201,8 +222,8 @@ nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   const ConsumerStream host{Ordering::kHost, {array->device_type, nullptr}};
   const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
   DlpackTensor tensor = or_buffer_error(call_foreign([&] {
-    return to_dlpack(schema_of(self), array, host,
-                     {.read_only = !writable, .as_storage = as_storage});
+    return export_versioned("to_numpy", schema_of(self), array, &host,
+                            {.read_only = !writable, .as_storage = as_storage});
   }));
   ReadyTensor ready{to_capsule(std::move(tensor)), {device.device_type, device.device_id}};
   return call_python([&] {
@@ -297,7 +318,7 @@ PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& devi
     if (auto array = import_by_table(object, options)) return *std::move(array);
   }
   const Device source = device ? *device : device_of_producer(object);
-  const ConsumerStream consumer = unwrap(dlpack_stream(source.first, stream));
+  const ConsumerStream consumer = unwrap(dlpack_stream(kImport, source.first, stream));
   nb::dict keywords = empty<nb::dict>();
   if (consumer.ordering == Ordering::kStream) {
     keywords["stream"] = reinterpret_cast<std::uintptr_t>(consumer.stream.handle());
@@ -347,9 +368,9 @@ void bind_export() {
 DlpackTensor export_by_default(nb::handle object) {
   const auto export_it = [](const auto& self) {
     DeviceArray array = device_view(self);
-    const ConsumerStream stream = or_buffer_error(read_dlpack_stream(array->device_type, {}));
-    return or_buffer_error(
-        call_foreign([&] { return to_dlpack(schema_of(self), array, stream, {}); }));
+    const ConsumerStream stream = or_buffer_error(read_number(kExport, array->device_type, {}));
+    return or_buffer_error(call_foreign(
+        [&] { return export_versioned(kExport, schema_of(self), array, &stream, {}); }));
   };
   if (nb::isinstance<PyDeviceArray>(object)) {
     return export_it(nb::cast<const PyDeviceArray&>(object));

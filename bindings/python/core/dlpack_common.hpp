@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -29,7 +30,9 @@ template <class T>
 T or_import_error(Result<T> result) {
   if (result.ok()) return *std::move(result);
   const Error& error = result.error();
-  const auto is_about = [&](std::string_view field) { return error.message().starts_with(field); };
+  const auto is_about = [&](std::string_view field) {
+    return error.message().starts_with("from_dlpack: " + std::string(field));
+  };
   const bool is_malformed = error.code() == EINVAL && is_about("DL");
   if (is_malformed || is_about("DLTensor.strides") || is_about("DLTensor.data")) {
     raise_buffer_error(error.message());

@@ -48,7 +48,9 @@ int to_py_object(DLManagedTensorVersioned* tensor, void** out) noexcept {
     DlpackTensor owned(tensor);
     ConsumerStream stream{.ordering = Ordering::kNone};
     if (tensor->version.major == DLPACK_MAJOR_VERSION) {
-      stream = unwrap(read_dlpack_stream(tensor->dl_tensor.device.device_type, {}));
+      stream = unwrap(detail::in_operation("from_dlpack", [&] {
+        return detail::read_stream(tensor->dl_tensor.device.device_type, {});
+      }));
     }
     *out = nb::cast(import_tensor(std::move(owned), stream, {})).release().ptr();
   });

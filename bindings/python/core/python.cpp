@@ -55,7 +55,6 @@ std::string in_python(std::string text) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"OnCapture::kExternalEvent", "OnCapture.EXTERNAL"},
       {"pass pack_mask, which makes bits of it", "pass a mask of bits"},
-      {"a vulkan::WaitContext", "it to a VulkanContext"},
       {", or pass Nulls::kIgnore", ""},
   };
   for (const auto& [name, here] : kNames) {

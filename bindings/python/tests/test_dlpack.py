@@ -105,7 +105,9 @@ def test_fixed_size_lists_become_dimensions(kind: Any) -> None:
 def test_export_rejects_stream_on_cpu(kind: Any) -> None:
     array = kind.from_arrow(Produced())
     for stream in (1, 0, -1):
-        with pytest.raises(BufferError, match="None, because the device has no streams"):
+        with pytest.raises(
+            BufferError, match=r"^__dlpack__: stream: invalid on cpu: expected None"
+        ):
             array.__dlpack__(max_version=(1, 0), stream=stream)
     with pytest.raises(TypeError):
         array.__dlpack__(1)

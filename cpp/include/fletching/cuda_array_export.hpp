@@ -85,7 +85,7 @@ inline Result<std::string> typestr_of(const FletchingTensorView& view) {
   cuda_array_interface::Typestr parts{kNativeOrder, kind_of(view.dtype), view.dtype.bits / 8U, 1,
                                       ""};
   if (parts.kind == '\0') {
-    return Error{ENOTSUP, "typestr: no type of NumPy for DLPack's " +
+    return Error{ENOTSUP, "typestr: no NumPy type for DLPack's " +
                               data_type_code_name(view.dtype.code) + " of " +
                               std::to_string(view.dtype.bits) +
                               " bits: expected a number; hint: pass as_storage"};
@@ -185,7 +185,7 @@ inline Status order_stream(const DeviceArray& array, std::optional<Stream> given
   const SyncEvent event(array);
   if (!given && event.is_null()) return {};
   const Stream used = given.value_or(Stream(ARROW_DEVICE_CUDA, nullptr));
-  Status fits = check_runtime("to_cuda_array", used, ARROW_DEVICE_CUDA);
+  Status fits = check_runtime(used, ARROW_DEVICE_CUDA);
   if (!fits) return fits;
   FletchingStream named = cuda_stream(used, array->device_id);
   if (!given) {
@@ -236,7 +236,7 @@ inline Status check_cuda_device(ArrowDeviceType device) {
       device == ARROW_DEVICE_CUDA_MANAGED) {
     return {};
   }
-  return Error{ENOTSUP, "__cuda_array_interface__: not supported on " + device_name(device) +
+  return Error{ENOTSUP, "not supported on " + device_name(device) +
                             ": expected a CUDA device; hint: copy the array to one"};
 }
 
@@ -245,7 +245,7 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
                                                         std::optional<Stream> stream,
                                                         const CudaArrayExportOptions& options) {
   if (schema.release == nullptr || array.is_released()) {
-    return Error{EINVAL, "to_cuda_array: schema or array is released: expected live ones"};
+    return Error{EINVAL, "schema or array is released: expected live ones"};
   }
   Status fits = check_cuda_device(array->device_type);
   if (!fits) return std::move(fits).error();
@@ -313,7 +313,7 @@ class CudaArray {
 inline Result<CudaArray> to_cuda_array(const ArrowSchema& schema, DeviceArray& array,
                                        std::optional<Stream> stream = {},
                                        const CudaArrayExportOptions& options = {}) noexcept {
-  return detail::guarded([&]() -> Result<CudaArray> {
+  return detail::in_operation("to_cuda_array", [&]() -> Result<CudaArray> {
     auto state = detail::describe(schema, array, stream, options);
     if (!state) return std::move(state).error();
     return CudaArray(*std::move(state));

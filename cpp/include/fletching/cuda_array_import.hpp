@@ -367,7 +367,7 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
   Status sound = check_description(says);
   if (!sound) return std::move(sound).error();
   if (options.consumer_stream) {
-    sound = check_runtime("from_cuda_array", *options.consumer_stream, ARROW_DEVICE_CUDA);
+    sound = check_runtime(*options.consumer_stream, ARROW_DEVICE_CUDA);
     if (!sound) return std::move(sound).error();
   }
   Result<FletchingTensorLayout> layout = layout_of(says, options);
@@ -437,7 +437,8 @@ Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& sa
                 "from_cuda_array: owner: expected a type whose move is noexcept; hint: put it into "
                 "a std::unique_ptr");
   if constexpr (std::is_nothrow_move_constructible_v<Object>) {
-    return detail::guarded([&] { return detail::import_cuda_array(says, owner, options); });
+    return detail::in_operation("from_cuda_array",
+                                [&] { return detail::import_cuda_array(says, owner, options); });
   } else {
     return Error{EINVAL, ""};  // keeps the static_assert above the only compiler error
   }

@@ -75,10 +75,10 @@ class OwnedStream {
 /// streams may already be joined. Threads: any.
 inline Status join_cuda_streams(Stream into, std::span<const Stream> streams,
                                 std::int64_t device_id) noexcept {
-  return detail::guarded([&]() -> Status {
-    Status joined = detail::check_runtime("join_cuda_streams", into, ARROW_DEVICE_CUDA);
+  return detail::in_operation("join_cuda_streams", [&]() -> Status {
+    Status joined = detail::check_runtime(into, ARROW_DEVICE_CUDA);
     for (const Stream& stream : streams) {
-      if (joined) joined = detail::check_runtime("join_cuda_streams", stream, ARROW_DEVICE_CUDA);
+      if (joined) joined = detail::check_runtime(stream, ARROW_DEVICE_CUDA);
       if (!joined) return joined;
       joined = detail::in_core(&FletchingStreamWaitFor, detail::cuda_stream(into, device_id),
                                detail::cuda_stream(stream, device_id));

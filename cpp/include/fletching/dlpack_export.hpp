@@ -58,10 +58,11 @@ constexpr std::uint32_t core_options(const DlpackExportOptions& options) noexcep
 
 /// `function` is the core's function for this struct.
 template <class Managed, class Function>
-Result<TensorOwner<Managed>> export_tensor(Function function, const ArrowSchema& schema,
-                                           DeviceArray& array, const ConsumerStream* stream,
+Result<TensorOwner<Managed>> export_tensor(const char* operation, Function function,
+                                           const ArrowSchema& schema, DeviceArray& array,
+                                           const ConsumerStream* stream,
                                            const DlpackExportOptions& options) noexcept {
-  return guarded([&]() -> Result<TensorOwner<Managed>> {
+  return in_operation(operation, [&]() -> Result<TensorOwner<Managed>> {
     Managed* tensor = nullptr;
     FletchingTensorStream order{};
     if (stream != nullptr) order = core_order(*stream, array.device_type(), array.device_id());
@@ -75,10 +76,9 @@ Result<TensorOwner<Managed>> export_tensor(Function function, const ArrowSchema&
 /// Shortens the compiler's output for wrong argument types to one line.
 template <class Schema, class Array>
 Result<DlpackTensor> refuse_arguments() noexcept {
-  static_assert(
-      std::is_convertible_v<Schema, const ArrowSchema&>,
-      "to_dlpack: schema: expected const ArrowSchema&; hint: of a fletching::Schema it is "
-      "*schema");
+  static_assert(std::is_convertible_v<Schema, const ArrowSchema&>,
+                "to_dlpack: schema: expected const ArrowSchema&; hint: pass *schema for a "
+                "fletching::Schema");
   static_assert(
       std::is_convertible_v<Array, DeviceArray&>,
       "to_dlpack: array: expected a DeviceArray that is a variable and not const, because "
@@ -102,8 +102,8 @@ Result<DlpackTensor> refuse_arguments() noexcept {
 /// for a device id; ENOMEM.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const DlpackExportOptions& options = {}) noexcept {
-  return detail::export_tensor<DLManagedTensorVersioned>(&FletchingTensorExport, schema, array,
-                                                         nullptr, options);
+  return detail::export_tensor<DLManagedTensorVersioned>("to_dlpack", &FletchingTensorExport,
+                                                         schema, array, nullptr, options);
 }
 
 /// Overload for wrong argument types: does not compile.
@@ -119,8 +119,8 @@ Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
 /// EINVAL unless options.read_only is false.
 inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                                    const DlpackExportOptions& options) noexcept {
-  return detail::export_tensor<DLManagedTensor>(&FletchingLegacyTensorExport, schema, array,
-                                                nullptr, options);
+  return detail::export_tensor<DLManagedTensor>("to_legacy_dlpack", &FletchingLegacyTensorExport,
+                                                schema, array, nullptr, options);
 }
 
 /// Overload with a stream: first orders the consumer after the array's sync_event. Makes its stream
@@ -138,8 +138,8 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const ConsumerStream& stream,
                                       const DlpackExportOptions& options = {}) noexcept {
-  return detail::export_tensor<DLManagedTensorVersioned>(&FletchingTensorExport, schema, array,
-                                                         &stream, options);
+  return detail::export_tensor<DLManagedTensorVersioned>("to_dlpack", &FletchingTensorExport,
+                                                         schema, array, &stream, options);
 }
 /// Overload for wrong argument types: does not compile.
 template <class Schema, class Array>
@@ -158,15 +158,15 @@ Result<DlpackTensor> to_dlpack(const ArrowSchema& /*schema*/, DeviceArray& /*arr
                                Stream&& /*stream*/,
                                const DlpackExportOptions& /*options*/ = {}) noexcept {
   static_assert(std::is_convertible_v<Stream, const ConsumerStream&>,
-                "to_dlpack: stream: expected a ConsumerStream; hint: read_dlpack_stream makes one "
-                "of a device type and a number");
+                "to_dlpack: stream: expected a ConsumerStream; hint: call read_dlpack_stream with "
+                "a device type and a number");
   return Error{EINVAL, ""};
 }
 inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                                    const ConsumerStream& stream,
                                                    const DlpackExportOptions& options) noexcept {
-  return detail::export_tensor<DLManagedTensor>(&FletchingLegacyTensorExport, schema, array,
-                                                &stream, options);
+  return detail::export_tensor<DLManagedTensor>("to_legacy_dlpack", &FletchingLegacyTensorExport,
+                                                schema, array, &stream, options);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -56,7 +56,7 @@ template <class Managed, class Function>
 Result<ImportedTensor> import_tensor(Function function, TensorOwner<Managed> tensor,
                                      const ConsumerStream* stream,
                                      const DlpackImportOptions& options) noexcept {
-  return guarded([&]() -> Result<ImportedTensor> {
+  return in_operation("from_dlpack", [&]() -> Result<ImportedTensor> {
     ImportedTensor out;
     std::uint64_t flags = 0;
     // Do not read the tensor's device: the struct may have another major version.

@@ -58,7 +58,8 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
 /// Other devices accept only None, which orders the host. Errors: EINVAL.
 inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
                                                  std::optional<std::int64_t> stream) noexcept {
-  return detail::guarded([&] { return detail::read_stream(device, stream); });
+  return detail::in_operation("read_dlpack_stream",
+                              [&] { return detail::read_stream(device, stream); });
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

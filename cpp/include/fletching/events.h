@@ -7,8 +7,8 @@
  * it. CUDA, HIP and OpenCL are built in. Vulkan has separate functions. Other device types need a
  * registered waiter.
  *
- * Errors: every function that returns int returns 0 or an errno value, and writes a sentence into
- * `message`. `message` may be NULL, and is empty after a success.
+ * Errors: every function that returns int returns 0 or an errno value, and writes a sentence
+ * without the function's name into `message`. `message` may be NULL, and is empty after a success.
  *   ENOENT   the library of the runtime was not found
  *   ENOSYS   the library lacks a function of this operation
  *   ENOTSUP  the runtime does not support the operation

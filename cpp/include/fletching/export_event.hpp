@@ -18,10 +18,10 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-inline Error export_error(const char* operation, DeviceType type, const Error& error) {
-  if (error.code() == ENOTSUP) return no_records(operation, type, error);
+inline Error export_error(DeviceType type, const Error& error) {
+  if (error.code() == ENOTSUP) return no_records(type, error);
   return with_capture_hint(
-      operation, error,
+      error,
       "export before the capture begins, or pass OnCapture::kExternalEvent for an event that each "
       "launch of the graph records");
 }
@@ -60,8 +60,8 @@ inline Error export_error(const char* operation, DeviceType type, const Error& e
     }
     const DeviceType type = array->device_type;
     if (detail::has_records(type)) {
-      Status fits = detail::check_runtime(kOperation, stream, type);
-      if (!fits) return fits;
+      Status fits = detail::check_runtime(stream, type);
+      if (!fits) return detail::named_error(kOperation, fits.error());
     }
     // Do everything that can fail before changing the array.
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
@@ -71,7 +71,9 @@ inline Error export_error(const char* operation, DeviceType type, const Error& e
     if (!hooks) return std::move(hooks).error();
     auto recorded = detail::record_event(detail::core_stream(stream, type, array->device_id),
                                          detail::core_capture(on_capture));
-    if (!recorded) return detail::export_error(kOperation, type, recorded.error());
+    if (!recorded) {
+      return detail::named_error(kOperation, detail::export_error(type, recorded.error()));
+    }
     block->object = *std::move(recorded);
     hooks->set();
     array->sync_event = FletchingRecordedEventAddress(block->object.get());

@@ -16,7 +16,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// Like release_after, with a choice for a captured stream.
+/// Like release_after, with a choice for a captured stream, and without its name in errors.
 inline Status defer_release(DeviceArray& array, const FletchingStream& stream, int on_capture) {
   ArrowDeviceArray taken;
   array.move_to(&taken);
@@ -58,7 +58,7 @@ inline Status defer_release(DeviceArray& array, const FletchingStream& stream, i
 /// SyncEvent; ENOTSUP for device types without CUDA, HIP or OpenCL streams; EBUSY for a stream that
 /// is being captured; ECHILD in a child of fork. Threads: any; one at a time per array.
 [[nodiscard]] inline Status release_after(DeviceArray& array, Stream stream) noexcept {
-  return detail::guarded([&] {
+  return detail::in_operation("release_after", [&] {
     const FletchingStream on = detail::core_stream(stream, array->device_type, array->device_id);
     return detail::defer_release(array, on, FLETCHING_CAPTURE_REFUSE);
   });

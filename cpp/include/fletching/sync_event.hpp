@@ -80,7 +80,8 @@ class SyncEvent {
   /// that are host-accessible.
   [[nodiscard]] Status synchronize() const noexcept {
     if (is_null()) return {};
-    return guarded([&] { return detail::in_core(&FletchingEventSynchronize, &event_); });
+    return named("synchronize",
+                 [&] { return detail::in_core(&FletchingEventSynchronize, &event_); });
   }
 
   /// Makes later work on the stream wait for the event, and returns while the event is still
@@ -92,13 +93,13 @@ class SyncEvent {
   [[nodiscard]] Status wait_on(Stream stream,
                                OnCapture on_capture = OnCapture::kRefuse) const noexcept {
     if (is_null()) return {};
-    return guarded([&]() -> Status {
+    return named("wait_on", [&]() -> Status {
       const FletchingStream on = detail::core_stream(stream, device_type(), device_id());
       Status status =
           detail::in_core(&FletchingEventWaitOn, &event_, on, detail::core_capture(on_capture));
       if (status) return status;
       return detail::with_capture_hint(
-          "wait_on", status.error(),
+          status.error(),
           "wait before the capture begins, or pass OnCapture::kExternalEvent for a wait at each "
           "launch of the graph");
     });
@@ -123,25 +124,25 @@ class SyncEvent {
   [[nodiscard]] Result<bool> ready(const vulkan::WaitContext& context) const noexcept;
 
  private:
-  template <class Operation>
-  [[nodiscard]] Status guarded(Operation operation) const noexcept {
-    return detail::guarded([&]() -> Status {
+  /// Puts the operation in front of the errors of `body`.
+  template <class Body>
+  [[nodiscard]] Status named(const char* operation, Body body) const noexcept {
+    return detail::in_operation(operation, [&]() -> Status {
       if (array_is_released_) return released();
-      return operation();
+      return body();
     });
   }
 
-  template <class Operation>
-  [[nodiscard]] Result<bool> ask(Operation operation) const noexcept {
+  template <class Body>
+  [[nodiscard]] Result<bool> ask(Body body) const noexcept {
     int ready = 0;
-    Status status = guarded([&] { return operation(&ready); });
+    Status status = named("ready", [&] { return body(&ready); });
     if (!status) return std::move(status).error();
     return ready != 0;
   }
 
   static Error released() {
-    return {EINVAL,
-            "sync_event: array is released: expected a live array; hint: wait before the release"};
+    return {EINVAL, "array is released: expected a live array; hint: wait before the release"};
   }
 
   FletchingEvent event_{};

@@ -34,7 +34,7 @@ Status validate(Report& report, const ValidateOptions& options, const Wrap& wrap
   };
   void* const context = const_cast<void*>(static_cast<const void*>(&report));
   const FletchingValidateOptions raw{sizeof raw, options.level, call, context, options.stress};
-  return guarded([&] { return in_core(wrap, &raw); });
+  return in_operation("validate", [&] { return in_core(wrap, &raw); });
 }
 
 template <class Owned, class Report, class Wrap>

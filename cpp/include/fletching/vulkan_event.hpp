@@ -43,15 +43,15 @@ inline FletchingVulkanWaitContext core_context(const vulkan::WaitContext& contex
 inline Status SyncEvent::synchronize(const vulkan::WaitContext& context) const noexcept {
   if (is_null()) return {};
   const FletchingVulkanWaitContext passed = detail::core_context(context);
-  return guarded(
-      [&] { return detail::in_core(&FletchingEventSynchronizeVulkan, &event_, &passed); });
+  return named("synchronize",
+               [&] { return detail::in_core(&FletchingEventSynchronizeVulkan, &event_, &passed); });
 }
 
 inline Status SyncEvent::wait_on(const vulkan::WaitContext& context,
                                  void* command_buffer) const noexcept {
   if (is_null()) return {};
   const FletchingVulkanWaitContext passed = detail::core_context(context);
-  return guarded([&] {
+  return named("wait_on", [&] {
     return detail::in_core(&FletchingEventWaitOnVulkan, &event_, &passed, command_buffer);
   });
 }

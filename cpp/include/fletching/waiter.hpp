@@ -18,8 +18,9 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// Errors: EINVAL for a device type that Fletching waits on itself (CUDA, HIP, OpenCL), and for a
 /// waiter without functions. Threads: any.
 inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) noexcept {
-  return detail::guarded(
-      [&] { return detail::in_core(&FletchingRegisterWaiter, type.value(), &waiter); });
+  return detail::in_operation("register_waiter", [&] {
+    return detail::in_core(&FletchingRegisterWaiter, type.value(), &waiter);
+  });
 }
 
 /// Removes the waiter of a device type. Returns false if none was registered. Threads: any.

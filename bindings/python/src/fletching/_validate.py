@@ -202,4 +202,4 @@ def _call(library: ctypes.CDLL, name: str, *arguments: object) -> None:
     message = ctypes.create_string_buffer(_MESSAGE)
     code = _find(library, name)(*arguments, message)
     if code != 0:
-        raise Error(code, message.value.decode(errors="replace"))
+        raise Error(code, f"validate: {message.value.decode(errors='replace')}")

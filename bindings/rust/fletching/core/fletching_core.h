@@ -106,8 +106,8 @@
  * it. CUDA, HIP and OpenCL are built in. Vulkan has separate functions. Other device types need a
  * registered waiter.
  *
- * Errors: every function that returns int returns 0 or an errno value, and writes a sentence into
- * `message`. `message` may be NULL, and is empty after a success.
+ * Errors: every function that returns int returns 0 or an errno value, and writes a sentence
+ * without the function's name into `message`. `message` may be NULL, and is empty after a success.
  *   ENOENT   the library of the runtime was not found
  *   ENOSYS   the library lacks a function of this operation
  *   ENOTSUP  the runtime does not support the operation
@@ -662,6 +662,9 @@ FLETCHING_ASSERT_VALUE(ARROW_DEVICE_HEXAGON, 16);
 
 /// One line of UTF-8, NUL-terminated, truncated at a character boundary if too long. Empty if there
 /// is no error. Owned by the caller, which may pass NULL instead.
+///
+/// The text says what is wrong, not which function failed: the caller puts its own name for the
+/// operation in front, as the C++ library and the bindings do ("wait_on: ", "WaitOn: ").
 struct FletchingMessage {
   char text[1024];
 };

@@ -422,14 +422,14 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     fn check(&self) -> Result<(), Error> {
         if self.fault.is_none() && self.set == self.added {
             // SAFETY: every struct is complete.
-            return unsafe { walk("array builder", self.at(Node::ROOT), &mut |_| Ok(())) };
+            return unsafe { walk("ArrayBuilder", self.at(Node::ROOT), &mut |_| Ok(())) };
         }
         const NOT_SET: &str = "array added and not set: expected every array to be set";
         let fault = self.fault.unwrap_or(Fault {
             why: NOT_SET,
             capacity: None,
         });
-        let mut text = format!("array builder: {}", fault.why);
+        let mut text = format!("ArrayBuilder: {}", fault.why);
         if let Some((needed, got)) = fault.capacity {
             text += &format!(": expected at least {needed}, got {got}");
         }
@@ -439,7 +439,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
 #[cold]
 fn no_memory() -> Error {
-    Error::new(crate::errno::ENOMEM, "array builder: no memory")
+    Error::new(crate::errno::ENOMEM, "ArrayBuilder: no memory")
 }
 
 impl<T: Send + 'static> Drop for ArrayBuilder<T> {

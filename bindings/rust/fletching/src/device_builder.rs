@@ -65,6 +65,6 @@ fn require_event(device_type: ArrowDeviceType) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::invalid(
-        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+        "ArrayBuilder: sync_event not NULL: expected NULL, because the device type has no event",
     ))
 }

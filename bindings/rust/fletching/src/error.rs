@@ -67,6 +67,13 @@ impl Error {
         Self::new(crate::errno::EINVAL, message)
     }
 
+    /// Puts the operation in front of the message.
+    #[cfg(any(feature = "dlpack", feature = "runtime", feature = "validate"))]
+    pub(crate) fn named(mut self, operation: &str) -> Self {
+        self.0.message = format!("{operation}: {}", self.0.message);
+        self
+    }
+
     /// The error for a rule that another party broke. The ids are in docs/reference/rules.
     pub(crate) fn broken_rule(rule: &str, message: &str) -> Self {
         Self::invalid(format!("{message} (rule {rule})"))

@@ -89,7 +89,7 @@ impl<R: Raw> Owner<R> {
     }
 
     /// Returns the struct. The caller must release it.
-    #[must_use = "the struct has to be released"]
+    #[must_use = "the struct must be released"]
     pub fn into_raw(mut self) -> R {
         self.0.move_out()
     }
@@ -274,12 +274,12 @@ impl TryFrom<DeviceArray> for Array {
         let device_type = array.device_type();
         if device_type != ArrowDeviceType::CPU && !array.is_released() {
             return Err(Error::invalid(format!(
-                "array: wrong device type: expected cpu, got {device_type}"
+                "Array::try_from: wrong device type: expected cpu, got {device_type}"
             )));
         }
         if !array.sync_event().is_null() {
             return Err(Error::invalid(
-                "array: sync_event not NULL: expected none on cpu",
+                "Array::try_from: sync_event not NULL: expected none on cpu",
             ));
         }
         Ok(Self(array.into_raw().array))

@@ -64,7 +64,7 @@ impl SchemaBuilder {
     /// [`Shared::column`](crate::Shared::column), has a format or name that is not UTF-8, or has
     /// malformed metadata.
     pub fn from_schema(schema: &Schema) -> Result<Self, Error> {
-        const OPERATION: &str = "schema builder: a copy";
+        const OPERATION: &str = "SchemaBuilder::from_schema";
         let root = std::ptr::from_ref(schema.as_raw()).cast_mut();
         // SAFETY: guaranteed by the contract of `Owner::from_raw`; the walk only reads.
         unsafe { walk(OPERATION, root, &mut |node| (*node).what_is_missing()) }?;
@@ -140,11 +140,11 @@ impl SchemaBuilder {
         let mut texts = Texts::default();
         let mut collected = Vec::new();
         self.collect(&mut texts, &mut collected, structs, 0)
-            .map_err(|why| Error::invalid(format!("schema builder: {why}")))?;
+            .map_err(|why| Error::invalid(format!("SchemaBuilder: {why}")))?;
         let count = collected.len();
         let block = Block::new(count, 0, texts);
         let block =
-            block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "schema builder: no memory"))?;
+            block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "SchemaBuilder: no memory"))?;
         // SAFETY: the block has room for all structs. Each is complete when it is linked, and the
         // root is moved out.
         unsafe {
@@ -349,7 +349,7 @@ mod tests {
         let batch = || SchemaBuilder::new("+s").child(field().dictionary(field()));
         assert!(batch().build_at_most(3).is_ok());
         let error = batch().child(field()).build_at_most(3).unwrap_err();
-        let expected = "schema builder: child 1: one of too many: expected at most 3 structs";
+        let expected = "SchemaBuilder: child 1: one of too many: expected at most 3 structs";
         assert_eq!(error.message(), expected);
     }
 }

@@ -41,7 +41,7 @@ impl DeviceArrayStream {
         if device_type.0 == 0 {
             return Err(Error::broken_rule(
                 "device-stream.device-type-set",
-                "stream: device_type: 0: expected the device type of the batches",
+                "from_batches: device_type: 0: expected the device type of the batches",
             ));
         }
         export::<ArrowDeviceArrayStream, _>(schema, device_type, batches.into_iter())

@@ -74,7 +74,7 @@ fn waiter_receives_event() {
     assert!(!awaited.is_ready().unwrap());
     let error = awaited.wait_on(&queue(device)).unwrap_err();
     assert_eq!(error.code(), libc::EAGAIN);
-    let text = "wait_on of an event of ext_dev: queue full";
+    let text = "wait_on: event of ext_dev: queue full";
     assert_eq!(error.message(), text);
     assert_eq!(calls.load(Ordering::Relaxed), 3);
     let error = awaited.wait_on(&queue(ArrowDeviceType::METAL)).unwrap_err();
@@ -103,7 +103,7 @@ fn waiter_errors_name_operation() {
     let device = ArrowDeviceType::VPI;
     register_waiter(device, FailingWaiter).unwrap();
     let awaited = array(device, EVENT);
-    let text = " of an event of vpi: ready: vulkan::WaitContext";
+    let text = ": event of vpi: device lost";
     let message = |result: Result<(), Error>| result.unwrap_err().message().to_owned();
     assert_eq!(
         message(awaited.is_ready().map(drop)),
@@ -116,7 +116,7 @@ fn waiter_errors_name_operation() {
 struct FailingWaiter;
 impl Waiter for FailingWaiter {
     fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
-        Err(Error::new(libc::EAGAIN, "ready: vulkan::WaitContext"))
+        Err(Error::new(libc::EAGAIN, "device lost"))
     }
 
     fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
@@ -140,7 +140,7 @@ fn unsupported_waiter_operation_returns_enotsup() {
     ] {
         let error = result.unwrap_err();
         assert_eq!(error.code(), libc::ENOTSUP);
-        let text = " of an event of oneapi: not supported by the registered waiter";
+        let text = ": event of oneapi: not supported by the registered waiter";
         assert_eq!(error.message(), operation.to_owned() + text);
     }
     assert!(unregister_waiter(device));
@@ -254,7 +254,7 @@ fn export_with_event_rejects_devices_without_runtime() {
         (ArrowDeviceType::METAL, "signaled by a command buffer"),
         (
             ArrowDeviceType(9999),
-            "export_with_event on unknown(9999): no runtime",
+            "export_with_event: device type unknown(9999): no runtime",
         ),
     ] {
         let mut plain = array(device, std::ptr::null_mut());
@@ -284,7 +284,7 @@ fn rule_sync_event_waited_before_access() {
         (ArrowDeviceType::METAL, "hint: register a waiter"),
         (
             ArrowDeviceType::VULKAN,
-            "hint: call is_ready_vulkan, or register a waiter",
+            "hint: pass a Vulkan context, or register a waiter",
         ),
         (ArrowDeviceType::CPU, "expected sync_event NULL"),
         (
@@ -334,14 +334,13 @@ fn vulkan_context_rejects_other_devices() {
         ]
     };
     let texts = [
-        "is_ready_vulkan: VulkanContext::new: device is NULL",
-        "wait_on_vulkan: VulkanContext::with_queues: expected the producer's VkQueue",
+        "is_ready_vulkan: VkDevice is NULL: expected the producer's VkDevice",
+        "wait_on_vulkan: another VkQueue: expected the producer's",
         "wait_on_vulkan: command buffer is NULL",
     ];
     for (result, text) in results.into_iter().zip(texts) {
         let error = result.unwrap_err();
         assert!(error.message().starts_with(text), "{error}");
-        assert!(!error.message().ends_with("call synchronize"), "{error}");
     }
     let plain = array(ArrowDeviceType::VULKAN, std::ptr::null_mut());
     // SAFETY: as above.

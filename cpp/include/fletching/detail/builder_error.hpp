@@ -54,7 +54,7 @@ FLETCHING_DETAIL_COLD inline Error builder_error(BuilderFault fault) noexcept {
       "capacity is negative: expected 0 or more",
   };
   return error_with(EINVAL, [&] {
-    std::string text("array builder: ");
+    std::string text("ArrayBuilder: ");
     text.append(kTexts[static_cast<size_t>(fault.what)]);
     if (fault.expected == 0) return text;
     return text.append(": expected at least " + std::to_string(fault.expected) + ", got " +

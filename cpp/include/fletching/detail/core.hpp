@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "fletching/capture.hpp"
@@ -19,7 +20,23 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Calls the core, `function(arguments..., &message)`, and returns a Status. May throw.
+/// Puts the name of a public function in front of the error's text.
+inline Error named_error(const char* operation, const Error& error) {
+  return {error.code(), std::string(operation) + ": " + error.message()};
+}
+
+/// Runs `body`, and puts the name of the public function in front of the text of its error.
+template <class Body>
+std::invoke_result_t<Body> in_operation(const char* operation, Body&& body) noexcept {
+  return guarded([&]() -> std::invoke_result_t<Body> {
+    std::invoke_result_t<Body> result = std::forward<Body>(body)();
+    if (!result.ok()) return named_error(operation, result.error());
+    return result;
+  });
+}
+
+/// Calls the core, `function(arguments..., &message)`, and returns a Status, whose text does not
+/// name the operation. May throw.
 template <class Function, class... Arguments>
 Status in_core(Function function, Arguments... arguments) {
   FletchingMessage message;
@@ -51,9 +68,9 @@ constexpr int core_capture(OnCapture on_capture) noexcept {
 }
 
 /// Adds a hint to the error of a captured stream, EBUSY. Returns other errors unchanged.
-inline Error with_capture_hint(const char* operation, const Error& error, const char* hint) {
+inline Error with_capture_hint(const Error& error, const char* hint) {
   if (error.code() != EBUSY) return error;
-  return {EBUSY, std::string(operation) + ": " + error.message() + "; hint: " + hint};
+  return {EBUSY, error.message() + "; hint: " + hint};
 }
 
 /// Whether the device type's runtime can record an event on a stream.
@@ -63,17 +80,17 @@ constexpr bool has_records(DeviceType type) noexcept {
 }
 
 /// Returns EINVAL if the stream's runtime differs from the data's.
-inline Status check_runtime(const char* operation, const Stream& stream, DeviceType data) {
+inline Status check_runtime(const Stream& stream, DeviceType data) {
   const DeviceType own = stream.device_type();
   const bool has_runtime = own.runtime() != Runtime::kNone;
   if (own.runtime() == data.runtime() && (has_runtime || own == data)) return {};
-  return Error{EINVAL, std::string(operation) + ": stream of another runtime: expected one of " +
-                           data.name() + ", got one of " + own.name()};
+  return Error{EINVAL, "stream of another runtime: expected one of " + data.name() +
+                           ", got one of " + own.name()};
 }
 
-/// Adds the operation to the core's reason why a stream cannot be recorded.
-inline Error no_records(const char* operation, DeviceType type, const Error& reason) {
-  return {ENOTSUP, std::string(operation) + " on " + type.name() + ": " + reason.message()};
+/// Adds the device type to the core's reason why a stream cannot be recorded.
+inline Error no_records(DeviceType type, const Error& reason) {
+  return {ENOTSUP, "device type " + type.name() + ": " + reason.message()};
 }
 
 struct DestroyRecorded {

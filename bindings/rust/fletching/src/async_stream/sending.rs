@@ -241,7 +241,7 @@ fn missing_callback(handler: &Handler) -> Option<&'static str> {
 /// Errors: EINVAL for an invalid device type or metadata.
 fn check<F>(producer: &AsyncProducer<F>) -> Result<(), Error> {
     if producer.device_type.0 == 0 {
-        let text = "producer: device_type: 0: expected the device type of the batches";
+        let text = "AsyncProducer: device_type: 0: expected the device type of the batches";
         return Err(Error::broken_rule("async-producer.device-type-set", text));
     }
     check_metadata(&producer.metadata)

@@ -95,12 +95,13 @@ impl DlpackTensor {
     /// # Ok::<(), fletching::Error>(())
     /// ```
     pub fn from_vec<T: DlpackElement>(values: Vec<T>, shape: &[i64]) -> Result<Self, Error> {
-        check_count(shape, values.len())?;
+        const OPERATION: &str = "DlpackTensor::from_vec";
+        check_count(OPERATION, shape, values.len())?;
         let owner = Box::into_raw(Box::new(values));
         // SAFETY: the list does not move, and nobody else uses it.
         unsafe {
             let data = (*owner).as_mut_ptr().cast();
-            create(&TensorParts::new(data, T::DTYPE, shape), owner)
+            create(OPERATION, &TensorParts::new(data, T::DTYPE, shape), owner)
         }
     }
 
@@ -111,17 +112,22 @@ impl DlpackTensor {
         owner: impl AsRef<[T]> + Send + 'static,
         shape: &[i64],
     ) -> Result<Self, Error> {
+        const OPERATION: &str = "DlpackTensor::from_values";
         let owner = Box::into_raw(Box::new(owner));
         // SAFETY: the owner does not move, and is borrowed until it is dropped.
         unsafe {
             // Borrow after boxing, because a slice may be inside the owner itself.
             let values: &[T] = (*owner).as_ref();
-            if let Err(error) = check_count(shape, values.len()) {
+            if let Err(error) = check_count(OPERATION, shape, values.len()) {
                 drop(Box::from_raw(owner));
                 return Err(error);
             }
             let data = values.as_ptr().cast_mut().cast();
-            create(&TensorParts::new(data, T::DTYPE, shape).read_only(), owner)
+            create(
+                OPERATION,
+                &TensorParts::new(data, T::DTYPE, shape).read_only(),
+                owner,
+            )
         }
     }
 
@@ -140,7 +146,13 @@ impl DlpackTensor {
         owner: T,
     ) -> Result<Self, Error> {
         // SAFETY: the caller guarantees that the memory is valid; the owner is new.
-        unsafe { create(parts, Box::into_raw(Box::new(owner))) }
+        unsafe {
+            create(
+                "DlpackTensor::from_parts",
+                parts,
+                Box::into_raw(Box::new(owner)),
+            )
+        }
     }
 }
 
@@ -150,6 +162,7 @@ impl DlpackTensor {
 ///
 /// As for `from_parts`, and no other code uses `owner`.
 unsafe fn create<T: Send + 'static>(
+    operation: &str,
     parts: &TensorParts<'_>,
     owner: *mut T,
 ) -> Result<DlpackTensor, Error> {
@@ -162,7 +175,7 @@ unsafe fn create<T: Send + 'static>(
     let strides = parts.strides.unwrap_or_default();
     if parts.strides.is_some() && strides.len() != parts.shape.len() {
         return give_back(Error::invalid(format!(
-            "DLTensor.strides: wrong number: expected {}, got {}",
+            "{operation}: DLTensor.strides: wrong number: expected {}, got {}",
             parts.shape.len(),
             strides.len()
         )));
@@ -189,7 +202,7 @@ unsafe fn create<T: Send + 'static>(
     let created = unsafe {
         let (flags, owner) = (parts.flags, owner.cast());
         call!(
-            "tensor",
+            operation,
             TensorCreate(&like, flags, owner, Some(drop_owner::<T>), &mut tensor)
         )
     };
@@ -207,7 +220,7 @@ unsafe extern "C" fn drop_owner<T>(owner: *mut c_void) {
 }
 
 /// Checks that the product of the sizes is `count`.
-fn check_count(shape: &[i64], count: usize) -> Result<(), Error> {
+fn check_count(operation: &str, shape: &[i64], count: usize) -> Result<(), Error> {
     let product = match shape.contains(&0) {
         true => Some(0),
         false => shape.iter().try_fold(1usize, |product, size| {
@@ -217,7 +230,7 @@ fn check_count(shape: &[i64], count: usize) -> Result<(), Error> {
     ensure!(
         product == Some(count),
         EINVAL,
-        "DLTensor.shape: {shape:?} has another number of elements: expected {count}"
+        "{operation}: DLTensor.shape: {shape:?} has another number of elements: expected {count}"
     );
     Ok(())
 }

@@ -71,7 +71,7 @@ impl ExchangeApi {
         // framework only reads.
         unsafe {
             call!(
-                "allocate",
+                "ExchangeApi::allocate",
                 ExchangeAllocate(self.0, &prototype, &mut tensor)
             )?;
             Tensor::from_raw(tensor)
@@ -94,7 +94,7 @@ impl ExchangeApi {
         // SAFETY: guaranteed by the contract of `find`; the core fills the struct unless it fails.
         unsafe {
             call!(
-                "work_stream",
+                "ExchangeApi::work_stream",
                 ExchangeWorkStream(self.0, device, stream.as_mut_ptr())
             )?;
             Ok(ConsumerStream::from_core(&stream.assume_init()))

@@ -9,7 +9,7 @@ use fletching_abi::{
 };
 
 use super::options::ExportOptions;
-use super::stream::{ConsumerStream, Ordering};
+use super::stream::ConsumerStream;
 use super::tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
 use crate::c_core::checked;
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub fn to_dlpack(
     array: &mut DeviceArray,
     options: &ExportOptions,
 ) -> Result<DlpackTensor, Error> {
-    export::<DLManagedTensorVersioned>(schema, array, options)
+    export::<DLManagedTensorVersioned>("to_dlpack", schema, array, options)
 }
 
 /// [`to_dlpack`] for the struct used before DLPack 1.0. The struct cannot mark memory as read-only
@@ -45,7 +45,7 @@ pub fn to_legacy_dlpack(
     array: &mut DeviceArray,
     options: &ExportOptions,
 ) -> Result<LegacyDlpackTensor, Error> {
-    export::<DLManagedTensor>(schema, array, options)
+    export::<DLManagedTensor>("to_legacy_dlpack", schema, array, options)
 }
 
 /// Whether a consumer that passes this `max_version` to `__dlpack__` expects [`to_legacy_dlpack`].
@@ -55,16 +55,11 @@ pub fn is_legacy_expected(max_version: Option<DLPackVersion>) -> bool {
 }
 
 fn export<M: ManagedTensor>(
+    operation: &str,
     schema: &Schema,
     array: &mut DeviceArray,
     options: &ExportOptions,
 ) -> Result<Tensor<M>, Error> {
-    // The operation that messages about this crate's functions name.
-    let operation = match options.stream.map(|stream| stream.ordering()) {
-        Some(Ordering::Host) => "synchronize",
-        Some(Ordering::Stream(_)) => "wait_on",
-        _ => "to_dlpack",
-    };
     let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
     let mut tensor = ptr::null_mut();

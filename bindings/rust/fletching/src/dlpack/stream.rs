@@ -55,7 +55,7 @@ impl ConsumerStream {
         // SAFETY: the core fills the struct unless it fails.
         let read = unsafe {
             call!(
-                "stream",
+                "ConsumerStream::read",
                 TensorStreamRead(device_type, number, read.as_mut_ptr())
             )?;
             read.assume_init()

@@ -169,12 +169,12 @@ impl<M: ManagedTensor> Tensor<M> {
     pub unsafe fn from_raw(raw: *mut M) -> Result<Self, Error> {
         match NonNull::new(raw) {
             Some(raw) => Ok(Self(raw)),
-            None => bail!(EINVAL, "DLPack tensor: NULL: expected a tensor"),
+            None => bail!(EINVAL, "Tensor::from_raw: NULL: expected a tensor"),
         }
     }
 
     /// Returns the tensor for another owner, such as a capsule, which must call the deleter.
-    #[must_use = "the deleter has to be called"]
+    #[must_use = "the deleter must be called"]
     pub fn into_raw(self) -> *mut M {
         std::mem::ManuallyDrop::new(self).0.as_ptr()
     }

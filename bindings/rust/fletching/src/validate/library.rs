@@ -74,7 +74,7 @@ fn open(path: Option<OsString>) -> Result<Handle, Error> {
     Err(Error::new(
         ENOENT,
         format!(
-            "validate: cannot load libfletching: {}; hint: install it, add its folder to the library \
+            "cannot load libfletching: {}; hint: install it, add its folder to the library \
              search path, or set FLETCHING_LIBRARY to its path",
             reasons.join("; ")
         ),
@@ -108,7 +108,7 @@ unsafe fn find<F: Copy>(library: &Handle, name: &CStr) -> Result<F, Error> {
     let found = unsafe { system::find(library.0, name) };
     if found.is_null() {
         let name = name.to_string_lossy();
-        let text = format!("validate: libfletching has no {name}; hint: install a newer version");
+        let text = format!("libfletching has no {name}; hint: install a newer version");
         return Err(Error::new(ENOSYS, text));
     }
     // SAFETY: the caller guarantees that `F` is the function's type.

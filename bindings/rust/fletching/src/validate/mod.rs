@@ -162,6 +162,7 @@ pub fn check<R: Checked>(
     schema: &Schema,
     level: Level,
 ) -> Result<Vec<Finding>, Error> {
+    const OPERATION: &str = "check";
     type Check<R> = unsafe extern "C" fn(
         *const ArrowSchema,
         *const R,
@@ -170,7 +171,8 @@ pub fn check<R: Checked>(
         *mut Message,
     ) -> c_int;
     // SAFETY: the types of both functions match the header.
-    let check: Check<R> = unsafe { library::function(R::NAME) }?;
+    let check: Check<R> =
+        unsafe { library::function(R::NAME) }.map_err(|error| error.named(OPERATION))?;
     let findings = RefCell::new(Vec::new());
     let add = |finding| findings.borrow_mut().push(finding);
     let report: Reporter = &add;
@@ -185,7 +187,8 @@ pub fn check<R: Checked>(
             ptr::null_mut(),
             message,
         )
-    })?;
+    })
+    .map_err(|error| error.named(OPERATION))?;
     Ok(findings.into_inner())
 }
 
@@ -201,13 +204,16 @@ pub fn validate_stream<S: Validated>(
     how: impl Into<Validation>,
     report: impl Fn(Finding) + Send + Sync + 'static,
 ) -> Result<Owner<S>, Error> {
+    const OPERATION: &str = "validate_stream";
     type Validate<S> = unsafe extern "C" fn(*mut S, *const Options, *mut Message) -> c_int;
     // SAFETY: the types of both functions match the header.
-    let validate: Validate<S> = unsafe { library::function(S::NAME) }?;
+    let validate: Validate<S> =
+        unsafe { library::function(S::NAME) }.map_err(|error| error.named(OPERATION))?;
     // SAFETY: guaranteed by the contract of `Owner::from_raw` and `Level::data`.
     keep(how.into(), report, |options, message| unsafe {
         validate(stream.as_mut_ptr(), options, message)
-    })?;
+    })
+    .map_err(|error| error.named(OPERATION))?;
     Ok(stream)
 }
 
@@ -224,14 +230,17 @@ pub fn validate_handler(
 ) -> Result<crate::AsyncHandler, Error> {
     use fletching_abi::ArrowAsyncDeviceStreamHandler as Handler;
 
+    const OPERATION: &str = "validate_handler";
     type Validate = unsafe extern "C" fn(*mut *mut Handler, *const Options, *mut Message) -> c_int;
     // SAFETY: the type matches the header.
-    let validate: Validate = unsafe { library::function(c"FletchingValidateAsyncHandler") }?;
+    let validate: Validate = unsafe { library::function(c"FletchingValidateAsyncHandler") }
+        .map_err(|error| error.named(OPERATION))?;
     let mut raw = handler.as_ptr();
     // SAFETY: guaranteed by the contract of `AsyncHandler::from_raw` and `Level::data`.
     keep(how.into(), report, |options, message| unsafe {
         validate(&mut raw, options, message)
-    })?;
+    })
+    .map_err(|error| error.named(OPERATION))?;
     let _taken = handler.into_raw();
     // SAFETY: the library has taken the handler and never writes NULL.
     Ok(unsafe { crate::AsyncHandler::from_raw(ptr::NonNull::new_unchecked(raw)) })
@@ -262,12 +271,14 @@ fn keep(
 ///
 /// Errors: see the module; ENOMEM.
 pub fn report_live() -> Result<u64, Error> {
+    const OPERATION: &str = "report_live";
     // SAFETY: the type matches the header.
     let live: unsafe extern "C" fn() -> i64 =
-        unsafe { library::function(c"FletchingValidateLive") }?;
+        unsafe { library::function(c"FletchingValidateLive") }
+            .map_err(|error| error.named(OPERATION))?;
     // SAFETY: the function has no requirements.
     u64::try_from(unsafe { live() })
-        .map_err(|_| Error::new(crate::errno::ENOMEM, "report_live: no memory"))
+        .map_err(|_| Error::new(crate::errno::ENOMEM, "no memory").named(OPERATION))
 }
 
 // --- The structs of fletching/validate.h --------------------------------------------------------

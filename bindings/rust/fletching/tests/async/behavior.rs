@@ -233,7 +233,7 @@ fn invalid_arguments_fail_both_sides() {
         ),
         (
             of(schema(), ArrowDeviceType(0)),
-            "producer: device_type: 0: expected the device type of the batches (rule \
+            "AsyncProducer: device_type: 0: expected the device type of the batches (rule \
              async-producer.device-type-set)",
         ),
         (

@@ -20,7 +20,7 @@ fn refuses(requests: impl FnOnce(&mut ArrayBuilder<()>), message: &str) {
     requests(&mut builder);
     match message {
         "" => assert!(builder.finish().is_ok()),
-        _ => refused(builder.finish(), &format!("array builder: {message}")),
+        _ => refused(builder.finish(), &format!("ArrayBuilder: {message}")),
     }
 }
 
@@ -47,7 +47,7 @@ fn chain(levels: usize) -> Result<fletching::Array, fletching::Error> {
 #[test]
 fn finish_rejects_more_than_256_levels() {
     assert!(chain(256).is_ok());
-    let why = "array builder: the struct or a descendant is nested too deep: expected at most 256 \
+    let why = "ArrayBuilder: the struct or a descendant is nested too deep: expected at most 256 \
                levels";
     refused(chain(257), why);
     refused(chain(if cfg!(miri) { 300 } else { 1 << 20 }), why);
@@ -185,7 +185,7 @@ fn rule_array_null_count_range() {
     ] {
         refused(
             values(length, null_count, offset),
-            "array builder: length, offset or null_count out of range: expected 0 or more, \
+            "ArrayBuilder: length, offset or null_count out of range: expected 0 or more, \
              null_count -1 to length",
         );
     }
@@ -236,7 +236,7 @@ fn calls_in_wrong_order_are_rejected() {
     refuses(|builder| _ = builder.add_children(Node::ROOT, 1), not_set);
     refuses(|builder| _ = builder.add_dictionary(Node::ROOT), not_set);
     let builder = ArrayBuilder::new(ArrayCapacity::default(), ()).unwrap();
-    refused(builder.finish(), &format!("array builder: {not_set}"));
+    refused(builder.finish(), &format!("ArrayBuilder: {not_set}"));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn new_impossible_capacity_returns_enomem() {
         let error = builder.err().unwrap();
         assert_eq!(
             (error.code(), error.message()),
-            (libc::ENOMEM, "array builder: no memory")
+            (libc::ENOMEM, "ArrayBuilder: no memory")
         );
     };
     refused(usize::MAX, 0);
@@ -309,7 +309,7 @@ fn rule_sync_event_null_where_none() {
     refused(
         // SAFETY: no code waits on the event.
         unsafe { builder.finish_with_event(ArrowDeviceType::CPU, -1, event) },
-        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+        "ArrayBuilder: sync_event not NULL: expected NULL, because the device type has no event",
     );
     log.expect(&["dropped", "dropped"]);
 }

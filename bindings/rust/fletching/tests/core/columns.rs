@@ -176,7 +176,7 @@ fn set_array_rejects_invalid_moves() {
         let before = log.lines().len();
         let mut builder = builder(&log);
         request(&mut builder);
-        refused(builder.finish(), &format!("array builder: {text}"));
+        refused(builder.finish(), &format!("ArrayBuilder: {text}"));
         assert_eq!(log.lines()[before..], *lines, "{text}");
     };
     refuses(
@@ -239,8 +239,7 @@ fn moved_array_levels_count_toward_limit() {
     for _ in 1..256 {
         array = deeper(array).unwrap();
     }
-    let text =
-        "array builder: the struct or a descendant is nested too deep: expected at most 256 \
+    let text = "ArrayBuilder: the struct or a descendant is nested too deep: expected at most 256 \
                 levels";
     refused(deeper(array), text);
 }

@@ -220,12 +220,12 @@ fn array_converts_to_device_array_and_back() {
     let with_event = unsafe { DeviceArray::from_raw(with_event) };
     crate::foreign::refused(
         Array::try_from(with_event),
-        "array: sync_event not NULL: expected none on cpu",
+        "Array::try_from: sync_event not NULL: expected none on cpu",
     );
     log.expect(&["a"]);
     crate::foreign::refused(
         Array::try_from(device_array(&log, "b", 0, false)),
-        "array: wrong device type: expected cpu, got cuda",
+        "Array::try_from: wrong device type: expected cpu, got cuda",
     );
     log.expect(&["a", "b", "event"]);
 }

@@ -83,7 +83,7 @@ fn copy_error(spoil: impl FnOnce(*mut ArrowSchema)) -> String {
         child.write(sound);
         error
     };
-    let prefix = "schema builder: a copy: the struct or a descendant ";
+    let prefix = "SchemaBuilder::from_schema: the struct or a descendant ";
     let text = error.message();
     text.strip_prefix(prefix).expect(text).to_owned()
 }
@@ -134,14 +134,14 @@ fn build_rejects_more_than_256_levels() {
 #[test]
 fn rule_schema_format_set() {
     let empty = "format: empty: expected a format string";
-    refused(field("").build(), &format!("schema builder: {empty}"));
+    refused(field("").build(), &format!("SchemaBuilder: {empty}"));
     refused(
         around(field("")).build(),
-        &format!("schema builder: child 1: child 0: {empty}"),
+        &format!("SchemaBuilder: child 1: child 0: {empty}"),
     );
     refused(
         field("c").dictionary(field("")).build(),
-        &format!("schema builder: dictionary: {empty}"),
+        &format!("SchemaBuilder: dictionary: {empty}"),
     );
 }
 
@@ -150,7 +150,7 @@ fn rule_schema_format_set() {
 fn rule_schema_format_utf8() {
     refused(
         field("i\0").build(),
-        "schema builder: format: NUL character: expected text without it",
+        "SchemaBuilder: format: NUL character: expected text without it",
     );
     let schema = field("tsu:é").build().unwrap();
     assert_eq!(schema.format().to_str(), Ok("tsu:é"));
@@ -160,7 +160,7 @@ fn rule_schema_format_utf8() {
 fn rule_schema_name_utf8() {
     refused(
         around(field("i").name("a\0b")).build(),
-        "schema builder: child 1: child 0: name: NUL character: expected text without it",
+        "SchemaBuilder: child 1: child 0: name: NUL character: expected text without it",
     );
     assert_eq!(
         field("i").name("é").build().unwrap().name().to_str(),

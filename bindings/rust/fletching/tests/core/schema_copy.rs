@@ -45,7 +45,7 @@ fn copy_equals_schema() {
 
 #[test]
 fn copy_rejects_malformed_schema() {
-    let because = |why: &str| format!("schema builder: a copy: {why}");
+    let because = |why: &str| format!("SchemaBuilder::from_schema: {why}");
     let malformed = |why: &str| because(&format!("the struct or a descendant {why}"));
     refused(
         copy(&Schema::default()),
@@ -80,7 +80,7 @@ fn copy_accepts_up_to_256_levels() {
     let too_deep = bare_schema(|schema| schema.dictionary = endless);
     refused(
         copy(&too_deep),
-        "schema builder: a copy: the struct or a descendant is nested too deep: expected at most 256 \
+        "SchemaBuilder::from_schema: the struct or a descendant is nested too deep: expected at most 256 \
          levels",
     );
     drop(too_deep);

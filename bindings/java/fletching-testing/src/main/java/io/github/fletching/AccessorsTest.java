@@ -18,6 +18,7 @@ import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.function.BiFunction;
@@ -161,7 +162,7 @@ class AccessorsTest {
     Slot there = Slot.take(Kind.SCHEMA);
     Kind.SCHEMA.move(schema.address(), there.address);
     assertEquals(
-        "schema builder: a copy: schema is released: expected a live schema",
+        "toBuilder: schema is released: expected a live schema",
         assertThrows(FletchingException.class, view::toBuilder).getMessage());
     schema.close();
     Kind.SCHEMA.releaseOnce(there.address);
@@ -178,20 +179,24 @@ class AccessorsTest {
     }
     long event = 0x1000;
     try (DeviceArray other = new ArrayBuilder(0).buildOn(DeviceType.CUDA, 0, event, null)) {
-      List<Consumer<DeviceArray>> uses =
-          List.of(
+      Map<String, Consumer<DeviceArray>> uses =
+          Map.of(
+              "isReady",
               each -> each.isReady(context),
+              "synchronize",
               each -> each.synchronize(context),
+              "waitOn",
               each -> each.waitOn(context, 0));
-      for (Consumer<DeviceArray> use : uses) {
-        assertEquals(
-            "VulkanContext: expected an event of Vulkan, got one of cuda",
-            assertThrows(FletchingException.class, () -> use.accept(other)).getMessage());
-      }
+      uses.forEach(
+          (operation, use) ->
+              assertEquals(
+                  operation + ": expected an event of Vulkan, got one of cuda",
+                  assertThrows(FletchingException.class, () -> use.accept(other)).getMessage()));
     }
     try (DeviceArray array = new ArrayBuilder(0).buildOn(DeviceType.VULKAN, 0, event, null)) {
       assertEquals(
-          "wait_on: command buffer is NULL: expected a VkCommandBuffer",
+          "waitOn: command buffer is NULL: expected a VkCommandBuffer that is being recorded,"
+              + " because a VkQueue cannot wait for a VkEvent",
           assertThrows(FletchingException.class, () -> array.waitOn(context, 0)).getMessage());
     }
   }
@@ -202,12 +207,12 @@ class AccessorsTest {
     assertEquals("stream 0x10 of cuda", cuda.toString());
     assertEquals(OnCapture.REFUSE, cuda.onCapture());
     assertEquals(OnCapture.EXTERNAL, cuda.onCapture(OnCapture.EXTERNAL).onCapture());
-    cuda.check("wait_on", DeviceType.CUDA);
-    cuda.check("wait_on", DeviceType.CUDA_MANAGED);
+    cuda.checked(DeviceType.CUDA);
+    cuda.checked(DeviceType.CUDA_MANAGED);
     refuse(cuda, DeviceType.ROCM);
     refuse(cuda, DeviceType.EXT_DEV);
     DeviceStream other = DeviceStream.of(DeviceType.EXT_DEV, 1);
-    other.check("wait_on", DeviceType.EXT_DEV);
+    other.checked(DeviceType.EXT_DEV);
     refuse(other, DeviceType.of(77));
     refuse(other, DeviceType.CUDA);
   }
@@ -215,10 +220,9 @@ class AccessorsTest {
   private static void refuse(DeviceStream stream, DeviceType expected) {
     assertEquals(
         String.format(
-            "wait_on: stream of another runtime: expected one of %s, got one of %s",
+            "stream of another runtime: expected one of %s, got one of %s",
             expected, stream.deviceType()),
-        assertThrows(FletchingException.class, () -> stream.check("wait_on", expected))
-            .getMessage());
+        assertThrows(FletchingException.class, () -> stream.checked(expected)).getMessage());
   }
 
   /** The setter throws at once, not later on another thread. */

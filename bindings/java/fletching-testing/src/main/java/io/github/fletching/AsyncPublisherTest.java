@@ -230,7 +230,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
       }
       assertEquals(isClosed ? before : before + 1, Owner.leaks());
       assertEquals(
-          isClosed ? "cancelled" : "async stream: closed or moved: expected a live struct",
+          isClosed ? "cancelled" : "AsyncDeviceStream: closed or moved: expected a live struct",
           core.outcome().getMessage());
     }
   }

@@ -380,7 +380,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   @Test
   void sendRejectsInvalidArguments() {
     assertNotSent(
-        "producer: device_type: 0: expected the device type of the batches (rule"
+        "send: device_type: 0: expected the device type of the batches (rule"
             + " async-producer.device-type-set)",
         DeviceType.of(0),
         peer.handler);

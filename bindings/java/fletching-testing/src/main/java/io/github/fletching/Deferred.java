@@ -33,8 +33,8 @@ final class Deferred {
 
   /** Passes the array to the reaper thread; its event is already recorded. */
   static void defer(Vendor vendor, DeviceArray array) {
-    Slot slot = array.takeSlot("release_after");
-    Reaper.add("release_after", new Reaper.Deferred(vendor, new Recorded(vendor), null, slot));
+    Slot slot = array.takeSlot("releaseAfter");
+    Reaper.add(new Reaper.Deferred(vendor, new Recorded(vendor), null, slot));
   }
 
   void await() {

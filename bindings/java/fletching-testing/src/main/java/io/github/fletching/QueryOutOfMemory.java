@@ -24,14 +24,14 @@ final class QueryOutOfMemory {
     AutoCloseable object = () -> closed = true;
     DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
     Vendor vendor = new ScriptedVendor(() -> true);
-    Slot slot = array.takeSlot("release_after");
+    Slot slot = array.takeSlot("releaseAfter");
     Reaper.Deferred entry = new Reaper.Deferred(vendor, new Recorded(vendor), null, slot);
     try {
-      Reaper.add("release_after", entry);
+      Reaper.add(entry);
     } catch (OutOfMemoryError e) {
       refused = e.getMessage();
     }
-    Reaper.add("release_after", entry);
+    Reaper.add(entry);
     while (!closed && (asking == null || asking.getState() != Thread.State.TERMINATED)) {
       Thread.onSpinWait();
     }

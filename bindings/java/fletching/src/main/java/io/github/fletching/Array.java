@@ -79,7 +79,7 @@ public final class Array extends ArrayOwner {
    */
   public DeviceArray toDevice() {
     Slot device = Slot.take(Kind.DEVICE_ARRAY);
-    Slot source = takeSlot("to_device");
+    Slot source = takeSlot("toDevice");
     Kind.ARRAY.move(source.address, device.address);
     source.free();
     C.putLong(device.address + Fields.DEVICE_ARRAY_DEVICE_ID, -1);

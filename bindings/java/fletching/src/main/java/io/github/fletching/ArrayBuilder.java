@@ -177,7 +177,7 @@ public final class ArrayBuilder {
   public DeviceArray buildOn(DeviceType type, long deviceId, long syncEvent, Object object) {
     if (type.eventPointer().orElse(null) == EventPointer.NONE && syncEvent != 0) {
       throw FletchingException.invalid(
-          "array builder: sync_event not NULL: expected NULL, because the device type has no event");
+          "ArrayBuilder: sync_event not NULL: expected NULL, because the device type has no event");
     }
     Slot slot = fill(Kind.DEVICE_ARRAY, object);
     C.putLong(slot.address + Fields.DEVICE_ARRAY_DEVICE_ID, deviceId);
@@ -203,7 +203,7 @@ public final class ArrayBuilder {
     Count count = new Count();
     String problem = check(count, 0);
     if (problem != null) {
-      throw FletchingException.invalid("array builder: " + problem);
+      throw FletchingException.invalid("ArrayBuilder: " + problem);
     }
     return Owner.filled(
         kind,

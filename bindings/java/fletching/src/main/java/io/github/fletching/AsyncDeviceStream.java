@@ -206,6 +206,6 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    */
   @Override
   public void close() {
-    subscription.close(Owner.closed("async stream"));
+    subscription.close(Owner.closed("AsyncDeviceStream"));
   }
 }

@@ -78,7 +78,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     if (deviceType.value() == 0) {
       throw FletchingException.brokenRule(
           "async-producer.device-type-set",
-          "producer: device_type: 0: expected the device type of the batches");
+          "send: device_type: 0: expected the device type of the batches");
     }
     this.handler = new ForeignHandler(handler);
     this.deviceType = deviceType;

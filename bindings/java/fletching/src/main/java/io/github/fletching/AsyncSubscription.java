@@ -66,7 +66,7 @@ final class AsyncSubscription implements Flow.Subscription {
   @Override
   public void cancel() {
     subscriber = null;
-    core.cancel(Owner.closed("async stream"));
+    core.cancel(Owner.closed("AsyncDeviceStream"));
   }
 
   void close(RuntimeException reason) {
@@ -81,7 +81,7 @@ final class AsyncSubscription implements Flow.Subscription {
     boolean closes = core.close();
     if (closes && taken.compareAndSet(false, true)) {
       Slot.reportLeak("async stream", null);
-      core.cancel(Owner.closed("async stream"));
+      core.cancel(Owner.closed("AsyncDeviceStream"));
     }
   }
 

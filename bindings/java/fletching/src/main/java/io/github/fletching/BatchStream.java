@@ -173,7 +173,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   @Override
   public final void moveTo(long address) {
     if (ahead.get() != null) {
-      throw new IllegalStateException("export: batch read ahead: expected a call of next before");
+      throw new IllegalStateException("moveTo: batch read ahead: expected a call of next before");
     }
     super.moveTo(address);
     open = false;

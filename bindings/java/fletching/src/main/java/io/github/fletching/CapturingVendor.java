@@ -189,7 +189,6 @@ abstract class CapturingVendor extends Vendor {
       check(calls.streamWaitEvent, handleOf(stream), handle, flags);
     } catch (FletchingException e) {
       throw withCaptureHint(
-          "wait_on",
           e,
           "wait before the capture begins, or pass stream.onCapture(OnCapture.EXTERNAL) for a wait"
               + " at each launch of the graph");
@@ -225,7 +224,7 @@ abstract class CapturingVendor extends Vendor {
   final FletchingException refusal(String got) {
     return new FletchingException(
         FletchingException.EBUSY,
-        library.title + ": expected a stream whose work runs, got " + got);
+        library.title + ": expected a stream that is not captured, got " + got);
   }
 
   @Override

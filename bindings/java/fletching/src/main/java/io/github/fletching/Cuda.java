@@ -178,7 +178,7 @@ final class Cuda extends CapturingVendor {
       } else if (!enterOrigin(stream.origin)) {
         isLost = true;
         throw FletchingException.invalid(
-            "default stream: its CUDA context was destroyed: expected a context that is there");
+            "default stream: its CUDA context was destroyed: expected a live context");
       }
     }
 

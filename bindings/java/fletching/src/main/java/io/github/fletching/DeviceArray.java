@@ -356,13 +356,13 @@ public final class DeviceArray extends ArrayOwner {
   public Array toHost() {
     if (!deviceType().equals(DeviceType.CPU)) {
       throw FletchingException.invalid(
-          "array: wrong device type: expected cpu, got " + deviceType());
+          "toHost: wrong device type: expected cpu, got " + deviceType());
     }
     if (syncEvent() != 0) {
-      throw FletchingException.invalid("array: sync_event not NULL: expected none on cpu");
+      throw FletchingException.invalid("toHost: sync_event not NULL: expected none on cpu");
     }
     Slot host = Slot.take(Kind.ARRAY);
-    Slot source = takeSlot("to_host");
+    Slot source = takeSlot("toHost");
     Kind.ARRAY.move(source.address, host.address);
     source.free();
     return new Array(host);

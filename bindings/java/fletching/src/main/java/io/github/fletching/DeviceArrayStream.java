@@ -76,7 +76,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
     if (deviceType.value() == 0) {
       throw FletchingException.brokenRule(
           "device-stream.device-type-set",
-          "stream: device_type: 0: expected the device type of the batches");
+          "DeviceArrayStream.of: device_type: 0: expected the device type of the batches");
     }
     Objects.requireNonNull(batches, "batches");
     Slot slot = Slot.take(Kind.DEVICE_ARRAY_STREAM);

@@ -106,15 +106,16 @@ public final class DeviceStream {
     return onCapture;
   }
 
-  /** Throws EINVAL if the stream belongs to another runtime. */
-  void check(String operation, DeviceType expected) {
+  /** Returns this stream. Throws EINVAL if it belongs to another runtime. */
+  DeviceStream checked(DeviceType expected) {
     boolean isOther = !isOfRuntime(expected);
     if (isOther || (RuntimeKind.of(deviceType) == null && !deviceType.equals(expected))) {
       throw FletchingException.invalid(
           String.format(
-              "%s: stream of another runtime: expected one of %s, got one of %s",
-              operation, expected, deviceType));
+              "stream of another runtime: expected one of %s, got one of %s",
+              expected, deviceType));
     }
+    return this;
   }
 
   boolean isOfRuntime(DeviceType type) {

@@ -60,6 +60,10 @@ public final class DlpackExchange {
    *     ENOMEM, and EIO with the framework's message
    */
   public Tensor allocate(TensorBuilder prototype) {
+    return Events.named("allocate", () -> callAllocator(prototype));
+  }
+
+  private Tensor callAllocator(TensorBuilder prototype) {
     long function = function(Fields.EXCHANGE_API_MANAGED_TENSOR_ALLOCATOR);
     if (function == 0) {
       throw lacks("managed_tensor_allocator");
@@ -141,6 +145,10 @@ public final class DlpackExchange {
    *     ENOENT if the CUDA library, which is queried for the current context, is not found
    */
   public ConsumerStream currentWorkStream(DeviceType type, int id) {
+    return Events.named("currentWorkStream", () -> workStream(type, id));
+  }
+
+  private ConsumerStream workStream(DeviceType type, int id) {
     long function = function(Fields.EXCHANGE_API_CURRENT_WORK_STREAM);
     if (function == 0) {
       throw lacks("current_work_stream");
@@ -150,12 +158,11 @@ public final class DlpackExchange {
     }
     if (!ConsumerStream.hasStreams(type)) {
       throw FletchingException.unsupported(
-          "current_work_stream on "
+          "current_work_stream: not supported on "
               + type
-              + ": not supported: expected CUDA or ROCm; hint: wait for the framework's work, and"
-              + " pass no stream");
+              + ": expected CUDA or ROCm; hint: wait for the framework's work, and pass no stream");
     }
-    long out = Native.allocate(POINTER, "current_work_stream");
+    long out = Native.allocate(POINTER, "currentWorkStream");
     try {
       int result = (int) C.call("iiia", function, type.value(), id, out);
       if (result != 0) {

@@ -7,6 +7,8 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 import java.lang.ref.Reference;
 import java.util.List;
+import java.util.function.Function;
+import java.util.function.Supplier;
 
 /** The event operations of device arrays. */
 final class Events {
@@ -19,33 +21,64 @@ final class Events {
     return address == 0 ? null : new SyncEvent(array.deviceType(), array.deviceId(), address);
   }
 
+  /** Runs the body, and puts the operation in front of the message of its FletchingException. */
+  static <T> T named(String operation, Supplier<T> body) {
+    try {
+      return body.get();
+    } catch (FletchingException e) {
+      throw e.named(operation);
+    }
+  }
+
+  /** Calls the waiter of the event. The errors of a registered waiter do not change. */
+  private static <T> T call(String operation, SyncEvent event, Function<Waiter, T> body) {
+    Waiter waiter = named(operation, () -> Waiters.of(event.deviceType()));
+    boolean isOurs = waiter instanceof Vendor;
+    return isOurs ? named(operation, () -> body.apply(waiter)) : body.apply(waiter);
+  }
+
   static void synchronize(DeviceArray array) {
-    SyncEvent event = of(array, "synchronize");
+    String operation = "synchronize";
+    SyncEvent event = of(array, operation);
     if (event != null) {
-      Waiters.of("synchronize", event.deviceType()).synchronize(event);
+      call(
+          operation,
+          event,
+          waiter -> {
+            waiter.synchronize(event);
+            return true;
+          });
     }
     Reference.reachabilityFence(array);
   }
 
   static void waitOn(DeviceArray array, DeviceStream stream) {
-    SyncEvent event = of(array, "wait_on");
+    String operation = "waitOn";
+    SyncEvent event = of(array, operation);
     if (event != null) {
       DeviceStream there = stream.completed(event.deviceId());
-      there.check("wait_on", event.deviceType());
-      Waiters.of("wait_on", event.deviceType()).waitOn(event, there);
+      named(operation, () -> there.checked(event.deviceType()));
+      call(
+          operation,
+          event,
+          waiter -> {
+            waiter.waitOn(event, there);
+            return true;
+          });
     }
     Reference.reachabilityFence(array);
   }
 
   static boolean isReady(DeviceArray array) {
-    SyncEvent event = of(array, "ready");
-    boolean ready = event == null || Waiters.of("ready", event.deviceType()).isReady(event);
+    String operation = "isReady";
+    SyncEvent event = of(array, operation);
+    boolean ready = event == null || call(operation, event, waiter -> waiter.isReady(event));
     Reference.reachabilityFence(array);
     return ready;
   }
 
   static void export(DeviceArray array, DeviceStream stream) {
-    String operation = "export_with_event";
+    String operation = "exportWithEvent";
     if (of(array, operation) != null) {
       throw FletchingException.invalid(operation + ": sync_event is set: expected NULL");
     }
@@ -54,8 +87,9 @@ final class Events {
 
   /** The stream has its device set, or -1 for the current device. */
   static void export(DeviceArray array, DeviceStream there, String operation) {
-    Vendor vendor = recording(operation, array.deviceType(), array.deviceType());
-    there.check(operation, array.deviceType());
+    DeviceType type = array.deviceType();
+    Vendor vendor = named(operation, () -> recording(type, type));
+    named(operation, () -> there.checked(type));
     long struct = array.beginChange(operation);
     try {
       List<Long> targets = Tree.liveArrays(operation, struct);
@@ -67,10 +101,10 @@ final class Events {
         C.putAddress(struct + Fields.DEVICE_ARRAY_SYNC_EVENT, recorded.address);
       } catch (FletchingException e) {
         throw Vendor.withCaptureHint(
-            operation,
-            e,
-            "export before the capture begins, or pass stream.onCapture(OnCapture.EXTERNAL) for an"
-                + " event that each launch of the graph records");
+                e,
+                "export before the capture begins, or pass stream.onCapture(OnCapture.EXTERNAL) for"
+                    + " an event that each launch of the graph records")
+            .named(operation);
       }
     } finally {
       array.endChange();
@@ -78,10 +112,10 @@ final class Events {
   }
 
   /** Returns the runtime of a stream. Throws ENOTSUP if its device type cannot record events. */
-  static Vendor recording(String operation, DeviceType type, DeviceType ofStream) {
+  static Vendor recording(DeviceType type, DeviceType ofStream) {
     Vendor vendor = Vendor.of(ofStream);
     if (vendor == null) {
-      throw FletchingException.unsupported(operation + " on " + type + ": " + whyNot(ofStream));
+      throw FletchingException.unsupported("device type " + type + ": " + whyNot(ofStream));
     }
     return vendor;
   }

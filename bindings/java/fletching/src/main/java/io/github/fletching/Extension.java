@@ -73,7 +73,7 @@ final class Extension {
       C.read(at, bytes);
       return new String(bytes, StandardCharsets.ISO_8859_1);
     } catch (OutOfMemoryError e) { // usually because of a wrong length
-      throw FletchingException.noMemory("to_dlpack");
+      throw new FletchingException(FletchingException.ENOMEM, "no memory");
     }
   }
 

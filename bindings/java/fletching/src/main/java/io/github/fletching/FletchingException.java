@@ -72,6 +72,20 @@ public final class FletchingException extends RuntimeException {
     return new FletchingException(ENOMEM, operation + ": no memory");
   }
 
+  /** Returns a copy with the operation in front of the message, or this if it is there already. */
+  FletchingException named(String operation) {
+    String prefix = operation + ": ";
+    if (getMessage().startsWith(prefix)) {
+      return this;
+    }
+    FletchingException named = new FletchingException(errno, prefix + getMessage(), getCause());
+    named.setStackTrace(getStackTrace());
+    for (Throwable suppressed : getSuppressed()) {
+      named.addSuppressed(suppressed);
+    }
+    return named;
+  }
+
   private static int positive(int errno) {
     return errno < 1 ? EIO : errno;
   }

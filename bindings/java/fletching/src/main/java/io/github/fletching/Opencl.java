@@ -113,8 +113,8 @@ final class Opencl extends Vendor {
     Symbol ofQueue = OpenclTable.CL_GET_COMMAND_QUEUE_INFO;
     if (get(ofQueue, queue, OpenclTable.CL_QUEUE_CONTEXT, POINTER, out) != own) {
       throw FletchingException.invalid(
-          "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
-              + " event's context, or call synchronize");
+          "cl_context of the queue differs from the event's; hint: pass a queue of the"
+              + " event's context, or wait on the host");
     }
   }
 

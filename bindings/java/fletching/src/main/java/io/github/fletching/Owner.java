@@ -47,11 +47,11 @@ public abstract class Owner implements AutoCloseable {
   /** Moves the struct at an address into a slot. Throws EINVAL for NULL or a released struct. */
   static Slot imported(Kind kind, long address) {
     if (address == 0) {
-      throw FletchingException.invalid("import: " + kind.title + " is NULL: expected an address");
+      throw FletchingException.invalid("wrap: " + kind.title + " is NULL: expected an address");
     }
     if (kind.isReleased(address)) {
       throw FletchingException.invalid(
-          "import: " + kind.title + " is released: expected a live struct");
+          "wrap: " + kind.title + " is released: expected a live struct");
     }
     Slot slot = Slot.takeReleased(kind);
     kind.move(address, slot.address);
@@ -72,7 +72,7 @@ public abstract class Owner implements AutoCloseable {
     }
     if (!live) {
       throw FletchingException.invalid(
-          "fill: " + kind.title + " is released: expected the function to fill it");
+          "filledBy: " + kind.title + " is released: expected the function to fill it");
     }
     return slot;
   }
@@ -100,13 +100,13 @@ public abstract class Owner implements AutoCloseable {
    */
   public void moveTo(long address) {
     if (address == 0) {
-      throw FletchingException.invalid("export: address is NULL: expected room for a struct");
+      throw FletchingException.invalid("moveTo: address is NULL: expected room for a struct");
     }
-    if (address == live("export").address) {
+    if (address == live("moveTo").address) {
       throw FletchingException.invalid(
-          "export: address is the owner's own: expected room for another struct");
+          "moveTo: address is the owner's own: expected room for another struct");
     }
-    Slot source = takeSlot("export");
+    Slot source = takeSlot("moveTo");
     kind.move(source.address, address);
     source.free();
   }

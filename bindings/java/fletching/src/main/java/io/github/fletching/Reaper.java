@@ -112,8 +112,8 @@ final class Reaper implements Runnable {
   }
 
   /** Takes the array. Throws EAGAIN if no thread can be started. */
-  static void add(String operation, Deferred entry) {
-    INSTANCE.take(operation, entry);
+  static void add(Deferred entry) {
+    INSTANCE.take(entry);
   }
 
   static PendingReleases counts() {
@@ -135,13 +135,13 @@ final class Reaper implements Runnable {
     return thread;
   }
 
-  private synchronized void take(String operation, Deferred entry) {
+  private synchronized void take(Deferred entry) {
     if (thread == null) {
       Thread started = newThread(this);
       try {
         started.start();
       } catch (OutOfMemoryError e) {
-        throw new FletchingException(FletchingException.EAGAIN, operation + ": no thread", e);
+        throw new FletchingException(FletchingException.EAGAIN, "no thread can be started", e);
       }
       thread = started;
     }
@@ -256,7 +256,7 @@ final class Reaper implements Runnable {
     try {
       entry.release();
     } catch (Throwable thrown) {
-      Failures.log("release_after", thrown);
+      Failures.log("releaseAfter", thrown);
     } finally {
       synchronized (this) {
         running--;

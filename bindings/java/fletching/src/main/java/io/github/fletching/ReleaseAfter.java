@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Releases arrays when a stream's work that reads them is done, and never earlier. */
 final class ReleaseAfter {
-  private static final String OPERATION = "release_after";
+  private static final String OPERATION = "releaseAfter";
   private static final AtomicLong LEAKED = new AtomicLong();
 
   private final Slot slot;
@@ -27,7 +27,7 @@ final class ReleaseAfter {
 
   /** Takes the array in every case. */
   static void run(DeviceArray array, DeviceStream stream) {
-    Objects.requireNonNull(stream, "release_after: stream is null: expected a stream");
+    Objects.requireNonNull(stream, "releaseAfter: stream is null: expected a stream");
     array.open(OPERATION);
     DeviceType type = array.deviceType();
     // The id of host memory does not identify a GPU, so the current device is used.
@@ -38,7 +38,7 @@ final class ReleaseAfter {
   private void takeArray() {
     boolean isDone;
     try {
-      isDone = deferOrWait();
+      isDone = Events.named(OPERATION, this::deferOrWait);
     } catch (Throwable thrown) {
       leak();
       throw thrown;
@@ -53,7 +53,7 @@ final class ReleaseAfter {
     if (RuntimeKind.of(type) != null) {
       // A stream of another runtime is not ordered with the work on this memory. Work of any
       // runtime may read host memory.
-      stream.check(OPERATION, type);
+      stream.checked(type);
     }
     if (RuntimeKind.of(stream.deviceType()) == null && stream.handle() == 0) {
       return true; // no stream, no pending work
@@ -64,10 +64,9 @@ final class ReleaseAfter {
     } catch (FletchingException e) {
       if (e.errno() == FletchingException.EBUSY) { // waiting would invalidate the capture
         throw Vendor.withCaptureHint(
-            OPERATION,
             e,
-            "keep the array until the graph is destroyed, and call releaseAfter with the stream of"
-                + " its last launch");
+            "keep the array until the graph is destroyed, and release it after the stream of its"
+                + " last launch");
       }
       await(e);
     } catch (OutOfMemoryError e) {
@@ -77,7 +76,7 @@ final class ReleaseAfter {
   }
 
   private void defer() {
-    Vendor vendor = Events.recording(OPERATION, type, stream.deviceType());
+    Vendor vendor = Events.recording(type, stream.deviceType());
     Recorded recorded = null;
     DeviceStream later = null;
     try {
@@ -91,7 +90,7 @@ final class ReleaseAfter {
     }
     boolean isAdded = false;
     try {
-      Reaper.add(OPERATION, new Reaper.Deferred(vendor, recorded, later, slot));
+      Reaper.add(new Reaper.Deferred(vendor, recorded, later, slot));
       isAdded = true;
     } finally {
       if (!isAdded && recorded != null) {
@@ -123,7 +122,7 @@ final class ReleaseAfter {
     slot.free(); // also marks the struct as released
     if (LEAKED.getAndIncrement() == 0) { // loggers may throw
       System.err.println(
-          "fletching: warning: release_after: an array is leaked, because its release can neither"
+          "fletching: warning: an array is leaked, because its release can neither"
               + " be deferred nor wait for the stream; the error says why (printed once, and"
               + " counted)");
     }

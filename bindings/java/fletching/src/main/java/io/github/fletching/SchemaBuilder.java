@@ -109,7 +109,7 @@ public final class SchemaBuilder {
    */
   public Schema build() {
     Texts texts = new Texts();
-    collect(texts, 0, "schema builder: ");
+    collect(texts, 0, "SchemaBuilder: ");
     return new Schema(
         Owner.filled(
             Kind.SCHEMA,

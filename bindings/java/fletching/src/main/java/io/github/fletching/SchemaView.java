@@ -81,7 +81,7 @@ public final class SchemaView extends View {
     if (isReleased()) {
       throw cannotCopy("schema is released: expected a live schema");
     }
-    read(0, schema -> Tree.count("schema builder: a copy", Kind.SCHEMA, schema));
+    read(0, schema -> Tree.count("toBuilder", Kind.SCHEMA, schema));
     return copy(name());
   }
 
@@ -113,10 +113,10 @@ public final class SchemaView extends View {
   private String strict(String path, String what, long field) {
     byte[] bytes =
         read(new byte[0], schema -> Native.bytes(C.getAddress(schema + field), Integer.MAX_VALUE));
-    return Metadata.strict(bytes, "schema builder: a copy: " + title(path) + ": " + what);
+    return Metadata.strict(bytes, "toBuilder: " + title(path) + ": " + what);
   }
 
   private static FletchingException cannotCopy(String why) {
-    return FletchingException.invalid("schema builder: a copy: " + why);
+    return FletchingException.invalid("toBuilder: " + why);
   }
 }

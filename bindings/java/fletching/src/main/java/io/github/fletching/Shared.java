@@ -74,15 +74,15 @@ public final class Shared<T extends Owner> implements AutoCloseable {
   private T show(String operation, LongUnaryOperator find) {
     long own = owner.enter(operation);
     try {
-      return show(own, find.applyAsLong(own));
+      return show(operation, own, find.applyAsLong(own));
     } finally {
       owner.leave();
     }
   }
 
-  private T show(long own, long struct) {
+  private T show(String operation, long own, long struct) {
     Kind base = owner.kind.base();
-    int structs = Tree.count("view", base, struct);
+    int structs = Tree.count(operation, base, struct);
     Slot slot = Slot.take(owner.kind);
     Block block = new Block(base, structs, 0, 0, share);
     share.use();

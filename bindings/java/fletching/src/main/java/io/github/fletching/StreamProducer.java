@@ -36,7 +36,8 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
   /** Moves the schema in. Throws EINVAL for a malformed schema, which is not moved. */
   static <B extends ArrayOwner> StreamProducer<B> of(
       Kind batchKind, Schema schema, Iterator<? extends B> batches, Consumer<B> check) {
-    Shape shape = Shape.of("stream", schema);
+    String operation = batchKind == Kind.ARRAY ? "ArrayStream.of" : "DeviceArrayStream.of";
+    Shape shape = Shape.of(operation, schema);
     return new StreamProducer<>(batchKind, shape, schema.share(), batches, check);
   }
 

@@ -60,7 +60,10 @@ public final class Tensor extends Owner {
 
   static Tensor wrap(Kind kind, long address) {
     if (address == 0) {
-      throw FletchingException.invalid("import: " + kind.title + " is NULL: expected an address");
+      throw FletchingException.invalid(
+          (kind == Kind.TENSOR ? "wrap: " : "wrapLegacy: ")
+              + kind.title
+              + " is NULL: expected an address");
     }
     Slot slot = Slot.takeReleased(kind);
     C.putAddress(slot.address, address);

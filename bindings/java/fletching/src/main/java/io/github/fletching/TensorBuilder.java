@@ -16,6 +16,8 @@ import java.util.Objects;
  * <p>See "DLTensor" in DLPack.
  */
 public final class TensorBuilder {
+  private static final String OPERATION = "TensorBuilder";
+
   private final DataType dtype;
   private final long[] shape;
   private long[] strides; // null for row-major order
@@ -123,18 +125,22 @@ public final class TensorBuilder {
    *     the object.
    */
   public Tensor build(Object object) {
+    return Events.named(OPERATION, () -> checkAndBuild(object));
+  }
+
+  private Tensor checkAndBuild(Object object) {
     check();
     if ((flags & ~Tensor.KNOWN_FLAGS) != 0) {
       throw FletchingException.invalid(
           String.format(
-              "tensor: unknown flag: expected those of version %d.%d, got %s",
+              "unknown flag: expected those of version %d.%d, got %s",
               DlpackConstants.DLPACK_MAJOR_VERSION,
               DlpackConstants.DLPACK_MINOR_VERSION,
               Long.toUnsignedString(flags)));
     }
     boolean isReadOnly = kept != null && kept.isReadOnly();
     long readOnly = isReadOnly ? DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-    return build(Kind.TENSOR, flags | readOnly, object, "to_dlpack");
+    return build(Kind.TENSOR, flags | readOnly, object, OPERATION);
   }
 
   /**

@@ -10,23 +10,28 @@ import io.github.fletching.abi.Errno;
 
 /** Exports device arrays as tensors. */
 final class TensorExport {
-  private static final String OPERATION = "to_dlpack";
   private static final int ALIGNMENT = 256; // alignment of DLTensor.data
 
   private TensorExport() {}
 
   /** Moves the array into a tensor. After an error the caller still owns the array. */
   static Tensor run(Kind kind, Schema schema, DeviceArray array, DlpackExportOptions options) {
-    if (kind == Kind.LEGACY_TENSOR && !options.isWritable) {
-      throw FletchingException.invalid(
-          "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or say"
-              + " that the memory is writable");
-    }
-    schema.open(OPERATION);
-    return array.movedBy(OPERATION, slot -> export(kind, schema, slot, options));
+    String operation = kind == Kind.LEGACY_TENSOR ? "toLegacyDlpack" : "toDlpack";
+    return Events.named(
+        operation,
+        () -> {
+          if (kind == Kind.LEGACY_TENSOR && !options.isWritable) {
+            throw FletchingException.invalid(
+                "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or"
+                    + " mark the memory as writable");
+          }
+          schema.open(operation);
+          return array.movedBy(operation, slot -> export(operation, kind, schema, slot, options));
+        });
   }
 
-  private static Tensor export(Kind kind, Schema schema, Slot slot, DlpackExportOptions options) {
+  private static Tensor export(
+      String operation, Kind kind, Schema schema, Slot slot, DlpackExportOptions options) {
     long struct = slot.address;
     DeviceType type = DeviceType.of(C.getInt(struct + Fields.DEVICE_ARRAY_DEVICE_TYPE));
     long id = C.getLong(struct + Fields.DEVICE_ARRAY_DEVICE_ID);
@@ -42,7 +47,7 @@ final class TensorExport {
     boolean hasWaited = options.stream != null && options.stream.ordering() == Ordering.HOST;
     boolean isReadable = (hasWaited || event == 0) && ConsumerStream.isHostReadable(type);
     TensorWalk walk;
-    long schemaStruct = schema.enter(OPERATION);
+    long schemaStruct = schema.enter(operation);
     try {
       walk = TensorWalk.describe(schemaStruct, struct, options, isReadable);
     } finally {
@@ -60,18 +65,18 @@ final class TensorExport {
       }
       flags |= DlpackConstants.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
     }
-    return like.build(kind, flags, new DeviceArray(slot), OPERATION);
+    return like.build(kind, flags, new DeviceArray(slot), operation);
   }
 
   /** Makes the host or the consumer's stream wait for the event. */
   private static void order(SyncEvent event, ConsumerStream consumer) {
     DeviceType type = event.deviceType();
     if (consumer.ordering() == Ordering.HOST) {
-      Waiters.of("synchronize", type).synchronize(event);
+      Waiters.of(type).synchronize(event);
     } else if (consumer.ordering() == Ordering.STREAM) {
       DeviceStream there = consumer.stream().orElseThrow().completed(event.deviceId());
-      there.check(OPERATION, type);
-      Waiters.of("wait_on", type).waitOn(event, there);
+      there.checked(type);
+      Waiters.of(type).waitOn(event, there);
     }
   }
 

@@ -13,7 +13,7 @@ import java.util.function.Supplier;
 
 /** Imports tensors as device arrays: lists around the values, each of which may be moved out. */
 final class TensorImport {
-  private static final String OPERATION = "from_dlpack";
+  private static final String OPERATION = "toDeviceArray";
 
   private final DlpackImportOptions options;
   private final TensorLayout layout;
@@ -31,16 +31,20 @@ final class TensorImport {
   static ImportedTensor run(Tensor tensor, DlpackImportOptions options) {
     Tensor owner = tensor.movedBy(OPERATION, slot -> new Tensor(tensor.kind, slot));
     try {
-      long managed = owner.address();
-      Tensor.checkFlags(owner.kind, managed);
-      long flags = Tensor.flagsOf(owner.kind, managed);
-      boolean isPadded = (flags & DlpackConstants.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
-      TensorLayout layout = TensorLayout.read(managed + owner.kind.tensor, isPadded, options);
-      return new TensorImport(layout, options).run(owner, flags);
+      return Events.named(OPERATION, () -> read(owner, options));
     } catch (Throwable thrown) {
       owner.close(); // no effect if the array has closed it
       throw thrown;
     }
+  }
+
+  private static ImportedTensor read(Tensor owner, DlpackImportOptions options) {
+    long managed = owner.address();
+    Tensor.checkFlags(owner.kind, managed);
+    long flags = Tensor.flagsOf(owner.kind, managed);
+    boolean isPadded = (flags & DlpackConstants.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
+    TensorLayout layout = TensorLayout.read(managed + owner.kind.tensor, isPadded, options);
+    return new TensorImport(layout, options).run(owner, flags);
   }
 
   private ImportedTensor run(Tensor owner, long flags) {
@@ -95,12 +99,12 @@ final class TensorImport {
     }
     DeviceType type = layout.deviceType();
     DeviceStream there = completed(stream, type);
-    Vendor vendor = Events.recording(OPERATION, type, there.deviceType());
+    Vendor vendor = Events.recording(type, there.deviceType());
     // A host wait for an event sleeps. A host wait for a stream may spin.
     try (Recorded recorded = vendor.record(there)) {
       vendor.synchronize(new SyncEvent(type, there.deviceId(), recorded.address));
     } catch (FletchingException e) {
-      throw Vendor.withCaptureHint(OPERATION, e, "copy before the capture begins");
+      throw Vendor.withCaptureHint(e, "copy before the capture begins");
     }
   }
 
@@ -109,13 +113,13 @@ final class TensorImport {
     if (stream == null) {
       return;
     }
-    Events.recording(OPERATION, type, type); // throws if the type cannot record events
+    Events.recording(type, type); // throws if the type cannot record events
     Events.export(array, completed(stream, type), OPERATION);
   }
 
   private DeviceStream completed(DeviceStream stream, DeviceType type) {
     if (RuntimeKind.of(type) != null) { // any GPU may write to host memory
-      stream.check(OPERATION, type);
+      stream.checked(type);
     }
     return stream.completed(deviceOfStreams(type, layout.deviceId()));
   }

@@ -282,7 +282,7 @@ final class TensorLayout {
     if (!fitsAddressSpace()) {
       throw badTensor("strides: out of range: expected elements within the address space");
     }
-    buffer = Native.allocate(bytes, "from_dlpack");
+    buffer = Native.allocate(bytes, "toDeviceArray");
     offset = 0;
     order = plainOrder();
     int outer = ndim;

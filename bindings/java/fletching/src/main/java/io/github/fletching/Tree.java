@@ -44,13 +44,13 @@ final class Tree {
   static Slot takeChild(Owner parent, int index) {
     return take(
         parent,
-        "take_child",
+        "takeChild",
         " child " + index + ":",
-        struct -> child("take_child", parent.kind, struct, index));
+        struct -> child("takeChild", parent.kind, struct, index));
   }
 
   static Slot takeDictionary(Owner parent) {
-    return take(parent, "take_dictionary", "", parent.kind::dictionary);
+    return take(parent, "takeDictionary", "", parent.kind::dictionary);
   }
 
   private static Slot take(Owner parent, String operation, String what, LongUnaryOperator find) {

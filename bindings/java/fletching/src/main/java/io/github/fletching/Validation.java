@@ -121,6 +121,7 @@ public final class Validation {
         long values = array.enter("check");
         try {
           run(
+              "check",
               level,
               0,
               context,
@@ -154,7 +155,8 @@ public final class Validation {
     long struct = stream.address();
     boolean isDevice = stream.kind == Kind.DEVICE_ARRAY_STREAM;
     Symbol function = isDevice ? VALIDATE_DEVICE_STREAM : VALIDATE_STREAM;
-    keep(level, report, stress, (options, text) -> function.call(struct, options, text));
+    keep(
+        "validate", level, report, stress, (options, text) -> function.call(struct, options, text));
     Reference.reachabilityFence(stream);
   }
 
@@ -173,11 +175,17 @@ public final class Validation {
    */
   public static long validateHandler(
       long handler, Level level, Consumer<Finding> report, Stress... stress) {
-    load();
-    long struct = Native.allocate(POINTER, "validate");
+    String operation = "validateHandler";
+    load(operation);
+    long struct = Native.allocate(POINTER, operation);
     try {
       C.putAddress(struct, handler);
-      keep(level, report, stress, (options, text) -> VALIDATE_HANDLER.call(struct, options, text));
+      keep(
+          operation,
+          level,
+          report,
+          stress,
+          (options, text) -> VALIDATE_HANDLER.call(struct, options, text));
       return C.getAddress(struct);
     } finally {
       C.free(struct);
@@ -185,7 +193,8 @@ public final class Validation {
   }
 
   /** Keeps the report, unless the function fails. */
-  private static void keep(Level level, Consumer<Finding> report, Stress[] stress, Call call) {
+  private static void keep(
+      String operation, Level level, Consumer<Finding> report, Stress[] stress, Call call) {
     Objects.requireNonNull(report, "report");
     int bits = 0;
     for (Stress each : stress) {
@@ -194,7 +203,7 @@ public final class Validation {
     long context = LAST.incrementAndGet();
     REPORTS.put(context, report);
     try {
-      run(level, bits, context, call);
+      run(operation, level, bits, context, call);
     } catch (Throwable refused) {
       REPORTS.remove(context);
       throw refused;
@@ -208,10 +217,10 @@ public final class Validation {
    * @return the number of unreleased objects
    */
   public static long reportLive() {
-    load();
+    load("reportLive");
     long live = VALIDATE_LIVE.call();
     if (live < 0) {
-      throw FletchingException.noMemory("report_live");
+      throw FletchingException.noMemory("reportLive");
     }
     return live;
   }
@@ -221,38 +230,42 @@ public final class Validation {
     long run(long options, long text);
   }
 
-  private static void run(Level level, int stress, long context, Call call) {
-    load();
-    long options = Native.allocate(OPTIONS + TEXT, "validate");
+  private static void run(String operation, Level level, int stress, long context, Call call) {
+    load(operation);
+    long options = Native.allocate(OPTIONS + TEXT, operation);
     try {
       C.putLong(options, OPTIONS);
       C.putInt(options + LEVEL, level.ordinal());
       C.putAddress(options + REPORT, Report.STUB);
       C.putAddress(options + CONTEXT, context);
       C.putInt(options + STRESS, stress);
-      failed((int) call.run(options, options + OPTIONS), options + OPTIONS);
+      failed(operation, (int) call.run(options, options + OPTIONS), options + OPTIONS);
     } finally {
       C.free(options);
     }
   }
 
-  private static void failed(int code, long text) {
+  private static void failed(String operation, int code, long text) {
     if (code != 0) {
-      throw FletchingException.foreign(code, Native.printable(text));
+      throw FletchingException.foreign(code, Native.printable(text)).named(operation);
     }
   }
 
-  private static void load() {
+  private static void load(String operation) {
     if (isChecked) {
       return;
     }
     if (POINTER != 8) {
-      throw FletchingException.unsupported("validate: expected a JVM with 64-bit pointers");
+      throw FletchingException.unsupported(operation + ": expected a JVM with 64-bit pointers");
     }
-    LIBRARY.load();
-    long text = Native.allocate(TEXT, "validate");
     try {
-      failed((int) CHECK_LAYOUT.call(LAYOUT, text), text);
+      LIBRARY.load();
+    } catch (FletchingException e) {
+      throw e.named(operation);
+    }
+    long text = Native.allocate(TEXT, operation);
+    try {
+      failed(operation, (int) CHECK_LAYOUT.call(LAYOUT, text), text);
     } finally {
       C.free(text);
     }

@@ -98,14 +98,11 @@ abstract class Vendor implements Waiter {
   }
 
   /** Adds a hint to the error of a captured stream. Returns any other error unchanged. */
-  static FletchingException withCaptureHint(
-      String operation, FletchingException error, String hint) {
+  static FletchingException withCaptureHint(FletchingException error, String hint) {
     return error.errno() != FletchingException.EBUSY
         ? error
         : new FletchingException(
-            FletchingException.EBUSY,
-            operation + ": " + error.getMessage() + "; hint: " + hint,
-            error);
+            FletchingException.EBUSY, error.getMessage() + "; hint: " + hint, error);
   }
 
   /** Memory for two numbers that a function writes. */

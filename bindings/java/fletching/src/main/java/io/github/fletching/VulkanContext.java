@@ -65,38 +65,43 @@ public final class VulkanContext {
 
   void synchronize(DeviceArray array) {
     if (hasEvent(array, "synchronize")) {
-      call(SYNCHRONIZE, array, 0);
+      call("synchronize", SYNCHRONIZE, array, 0);
     }
   }
 
   void waitOn(DeviceArray array, long commandBuffer) {
-    if (!hasEvent(array, "wait_on")) {
+    if (!hasEvent(array, "waitOn")) {
       return;
     }
     if (commandBuffer == 0) {
       throw FletchingException.invalid(
-          "wait_on: command buffer is NULL: expected a VkCommandBuffer");
+          "waitOn: command buffer is NULL: expected a VkCommandBuffer that is being recorded, because"
+              + " a VkQueue cannot wait for a VkEvent");
     }
-    call(WAIT_ON, array, commandBuffer);
+    call("waitOn", WAIT_ON, array, commandBuffer);
   }
 
   boolean isReady(DeviceArray array) {
-    return !hasEvent(array, "ready") || call(READY, array, 0);
+    return !hasEvent(array, "isReady") || call("isReady", READY, array, 0);
   }
 
   private static boolean hasEvent(DeviceArray array, String operation) {
     SyncEvent event = Events.of(array, operation);
     if (event != null && !event.deviceType().equals(DeviceType.VULKAN)) {
       throw FletchingException.invalid(
-          "VulkanContext: expected an event of Vulkan, got one of " + event.deviceType());
+          operation + ": expected an event of Vulkan, got one of " + event.deviceType());
     }
     return event != null;
   }
 
+  private boolean call(String operation, Symbol function, DeviceArray array, long commandBuffer) {
+    return Events.named(operation, () -> run(operation, function, array, commandBuffer));
+  }
+
   /** Fills struct FletchingVulkanWaitContext, followed by the result and the error message. */
-  private boolean call(Symbol function, DeviceArray array, long commandBuffer) {
+  private boolean run(String operation, Symbol function, DeviceArray array, long commandBuffer) {
     LIBRARY.load();
-    long context = Native.allocate(6L * POINTER + TEXT, function.name);
+    long context = Native.allocate(6L * POINTER + TEXT, operation);
     try {
       long ready = context + 5L * POINTER;
       long text = ready + POINTER;

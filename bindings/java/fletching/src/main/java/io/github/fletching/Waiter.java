@@ -28,7 +28,7 @@ public interface Waiter {
    * @param stream the stream that must wait
    */
   default void waitOn(SyncEvent event, DeviceStream stream) {
-    throw Waiters.notOfWaiter("wait_on", event);
+    throw Waiters.notOfWaiter("waitOn", event);
   }
 
   /**
@@ -38,6 +38,6 @@ public interface Waiter {
    * @return whether the event has completed
    */
   default boolean isReady(SyncEvent event) {
-    throw Waiters.notOfWaiter("ready", event);
+    throw Waiters.notOfWaiter("isReady", event);
   }
 }

@@ -24,10 +24,10 @@ public final class Waiters {
    *     waiter
    */
   public static void register(DeviceType deviceType, Waiter waiter) {
-    Objects.requireNonNull(waiter, "register_waiter: waiter is null: expected a waiter");
+    Objects.requireNonNull(waiter, "Waiters.register: waiter is null: expected a waiter");
     if (Vendor.of(deviceType) != null) {
       throw FletchingException.invalid(
-          "register_waiter: "
+          "Waiters.register: "
               + deviceType
               + " needs no waiter: expected a device type without a runtime in Fletching");
     }
@@ -47,7 +47,7 @@ public final class Waiters {
   /**
    * Returns the runtime of a device type or the registered waiter. Throws ENOTSUP with the reason.
    */
-  static Waiter of(String operation, DeviceType deviceType) {
+  static Waiter of(DeviceType deviceType) {
     Vendor ours = Vendor.of(deviceType);
     Waiter found = ours != null ? ours : REGISTERED.get(deviceType);
     if (found != null) {
@@ -55,20 +55,18 @@ public final class Waiters {
     }
     if (RuntimeKind.of(deviceType) == RuntimeKind.VULKAN) {
       throw FletchingException.unsupported(
-          operation
-              + ": VkEvent without its VkDevice and VkQueue; hint: pass a VulkanContext, or"
-              + " register a waiter");
+          "VkEvent without its VkDevice and VkQueue; hint: pass a Vulkan context, or register a"
+              + " waiter");
     }
     String more =
         deviceType.eventPointer().orElse(null) == EventPointer.NONE
             ? ": expected sync_event NULL on this device type"
             : "; hint: register a waiter for this device type";
-    throw FletchingException.unsupported(
-        operation + ": no way to wait on an event of " + deviceType + more);
+    throw FletchingException.unsupported("no way to wait on an event of " + deviceType + more);
   }
 
   static FletchingException notOfWaiter(String operation, SyncEvent event) {
-    String what = operation + " of an event of " + event.deviceType();
+    String what = operation + ": event of " + event.deviceType();
     return FletchingException.unsupported(what + ": not supported by the registered waiter");
   }
 }

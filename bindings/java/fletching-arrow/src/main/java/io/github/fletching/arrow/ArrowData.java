@@ -64,7 +64,7 @@ public final class ArrowData {
    */
   public static Schema exportField(
       BufferAllocator allocator, Field field, DictionaryProvider dictionaries) {
-    String operation = "export field";
+    String operation = "exportField";
     Fields.checkExport(operation, List.of(field), dictionaries);
     return exported(
         operation,
@@ -84,7 +84,7 @@ public final class ArrowData {
       BufferAllocator allocator,
       org.apache.arrow.vector.types.pojo.Schema schema,
       DictionaryProvider dictionaries) {
-    String operation = "export schema";
+    String operation = "exportSchema";
     Fields.checkMetadata(operation, Fields.title(""), schema.getCustomMetadata());
     Fields.checkExport(operation, schema.getFields(), dictionaries);
     return exported(
@@ -122,7 +122,7 @@ public final class ArrowData {
    */
   public static Array exportVector(
       BufferAllocator allocator, FieldVector vector, DictionaryProvider dictionaries) {
-    String operation = "export vector";
+    String operation = "exportVector";
     List<Field> fields = List.of(vector.getField());
     Fields.checkExport(operation, fields, dictionaries);
     Unions.checkExport(operation, List.of(vector), fields, "");
@@ -146,7 +146,7 @@ public final class ArrowData {
    */
   public static Array exportVectorSchemaRoot(
       BufferAllocator allocator, VectorSchemaRoot root, DictionaryProvider dictionaries) {
-    String operation = "export batch";
+    String operation = "exportVectorSchemaRoot";
     List<Field> fields = root.getSchema().getFields();
     Fields.checkExport(operation, fields, dictionaries);
     Unions.checkExport(operation, root.getFieldVectors(), fields, "");
@@ -201,7 +201,7 @@ public final class ArrowData {
    */
   public static Field importField(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
-    String operation = "import field";
+    String operation = "importField";
     try (schema;
         Schema source = Fields.importable(operation, schema, dictionaries)) {
       ArrowSchema struct = ArrowSchema.wrap(source.address());
@@ -227,7 +227,7 @@ public final class ArrowData {
   /** Imports the schema without closing it. */
   static org.apache.arrow.vector.types.pojo.Schema readSchema(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
-    String operation = "import schema";
+    String operation = "importSchema";
     try (Schema source = Fields.importable(operation, schema, dictionaries)) {
       ArrowSchema struct = ArrowSchema.wrap(source.address());
       return Calls.guarded(operation, () -> Data.importSchema(allocator, struct, dictionaries));
@@ -248,7 +248,7 @@ public final class ArrowData {
       ArrayOwner array,
       Schema schema,
       CDataDictionaryProvider dictionaries) {
-    String operation = "import vector";
+    String operation = "importVector";
     try (array;
         schema;
         ArrayOwner source = Importable.of(operation, array, schema)) {
@@ -280,7 +280,7 @@ public final class ArrowData {
       ArrayOwner batch,
       Schema schema,
       CDataDictionaryProvider dictionaries) {
-    String operation = "import batch";
+    String operation = "importVectorSchemaRoot";
     try (batch;
         schema;
         ArrayOwner source = Importable.ofBatch(operation, batch, schema)) {
@@ -288,7 +288,7 @@ public final class ArrowData {
       VectorSchemaRoot root =
           Calls.guarded(operation, () -> VectorSchemaRoot.create(type, allocator));
       return Calls.guarded(
-          operation, root::close, () -> moveInto(allocator, source, root, dictionaries));
+          operation, root::close, () -> moveInto(operation, allocator, source, root, dictionaries));
     }
   }
 
@@ -307,25 +307,27 @@ public final class ArrowData {
       CDataDictionaryProvider dictionaries) {
     try (batch;
         Schema schema = exportSchema(allocator, root.getSchema(), dictionaries)) {
-      importBatch(allocator, batch, schema, root, dictionaries);
+      String operation = "importIntoVectorSchemaRoot";
+      importBatch(operation, allocator, batch, schema, root, dictionaries);
     }
   }
 
   /** Imports a batch; {@code schema} is the exported schema of the root and is not closed. */
   static void importBatch(
+      String operation,
       BufferAllocator allocator,
       ArrayOwner batch,
       Schema schema,
       VectorSchemaRoot root,
       CDataDictionaryProvider dictionaries) {
-    String operation = "import batch";
     try (batch;
         ArrayOwner source = Importable.ofBatch(operation, batch, schema)) {
-      Calls.guarded(operation, () -> moveInto(allocator, source, root, dictionaries));
+      Calls.guarded(operation, () -> moveInto(operation, allocator, source, root, dictionaries));
     }
   }
 
   private static VectorSchemaRoot moveInto(
+      String operation,
       BufferAllocator allocator,
       ArrayOwner source,
       VectorSchemaRoot root,
@@ -338,7 +340,7 @@ public final class ArrowData {
         new VectorLoader(root).load(batch);
       }
     }
-    Importable.checkTexts("import batch", root.getFieldVectors());
+    Importable.checkTexts(operation, root.getFieldVectors());
     return root;
   }
 
@@ -353,6 +355,6 @@ public final class ArrowData {
    */
   public static ArrowReader importArrayStream(
       BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {
-    return new StreamReader(allocator, Calls.live("import stream", stream));
+    return new StreamReader(allocator, Calls.live("importArrayStream", stream));
   }
 }

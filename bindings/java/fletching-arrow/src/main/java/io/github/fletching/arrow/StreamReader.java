@@ -41,7 +41,7 @@ final class StreamReader extends ArrowReader {
     try {
       Schema schema = ArrowData.readSchema(allocator, next, provider);
       // The reader creates the same vectors later, and would throw arrow-java's exception.
-      Calls.guarded("import schema", () -> VectorSchemaRoot.create(schema, allocator)).close();
+      Calls.guarded("importSchema", () -> VectorSchemaRoot.create(schema, allocator)).close();
       source = next;
       return schema;
     } finally {
@@ -58,7 +58,8 @@ final class StreamReader extends ArrowReader {
       if (!stream.hasNext()) {
         return false;
       }
-      ArrowData.importBatch(allocator, stream.next(), source, getVectorSchemaRoot(), provider);
+      ArrowData.importBatch(
+          "loadNextBatch", allocator, stream.next(), source, getVectorSchemaRoot(), provider);
       return true;
     } catch (FletchingException e) {
       throw new IOException(e.getMessage(), e);

@@ -46,11 +46,11 @@ class ArrowErrorsTest extends ImportFixture {
   void importRejectsMalformedArray() {
     SchemaBuilder ints = new SchemaBuilder("i");
     assertRefused(
-        "import vector: top level: n_buffers is wrong: expected 2, got 1",
+        "importVector: top level: n_buffers is wrong: expected 2, got 1",
         ints,
         new ArrayBuilder(2).buffers(0));
     assertRefused(
-        "import vector: top level: buffers[1] is NULL: length is 2, null_count is 0",
+        "importVector: top level: buffers[1] is NULL: length is 2, null_count is 0",
         ints,
         new ArrayBuilder(2).buffers(0, 0));
     ArrayBuilder second =
@@ -66,8 +66,7 @@ class ArrowErrorsTest extends ImportFixture {
 
   @Test
   void importRejectsOffset() {
-    String text =
-        "import vector: top level: offset: not supported by arrow-java: expected 0, got 1";
+    String text = "importVector: top level: offset: not supported by arrow-java: expected 0, got 1";
     assertRefused(text, new SchemaBuilder("i"), column().offset(1));
     ArrayBuilder below = new ArrayBuilder(2).buffers(0).child(column()).child(column().offset(1));
     assertRefused("field \"column 1\": offset: not", table(2), below);
@@ -101,7 +100,7 @@ class ArrowErrorsTest extends ImportFixture {
       Schema schema = table(1).build();
       assertError(
           EINVAL,
-          "import batch: null_count: rows that are null: expected 0, got " + count,
+          "importVectorSchemaRoot: null_count: rows that are null: expected 0, got " + count,
           () -> ArrowData.importVectorSchemaRoot(allocator, batch, schema, null).close());
       assertTrue(schema.isReleased());
     }
@@ -115,7 +114,7 @@ class ArrowErrorsTest extends ImportFixture {
     Schema schema = table(2).build();
     assertError(
         EINVAL,
-        "import batch: field \"column 1\": n_buffers is wrong: expected 2, got 0",
+        "importVectorSchemaRoot: field \"column 1\": n_buffers is wrong: expected 2, got 0",
         () -> ArrowData.importVectorSchemaRoot(allocator, batch, schema, null).close());
     assertEquals(1, releases.get());
   }
@@ -128,7 +127,7 @@ class ArrowErrorsTest extends ImportFixture {
       Schema schema = new SchemaBuilder("i").build();
       assertError(
           EINVAL,
-          "import vector: device_type: expected memory that the CPU can access, got " + device,
+          "importVector: device_type: expected memory that the CPU can access, got " + device,
           () -> ArrowData.importVector(allocator, source, schema, null).close());
       assertEquals(1, releases.get());
       assertTrue(schema.isReleased());
@@ -230,12 +229,12 @@ class ArrowErrorsTest extends ImportFixture {
     Schema unknown = new SchemaBuilder("unknown").build();
     assertError(
         EINVAL,
-        "import field: top level: format: unknown: expected a format string of the C data",
+        "importField: top level: format: unknown: expected a format string of the C data",
         () -> ArrowData.importField(allocator, unknown, null));
     Schema notStruct = new SchemaBuilder("i").build();
     assertError(
         EINVAL,
-        "import schema: arrow-java: ",
+        "importSchema: arrow-java: ",
         () -> ArrowData.importSchema(allocator, notStruct, null));
     assertTrue(unknown.isReleased() && notStruct.isReleased());
   }
@@ -248,14 +247,14 @@ class ArrowErrorsTest extends ImportFixture {
       Schema schema = new SchemaBuilder("i").build();
       assertError(
           ENOMEM,
-          "import vector: arrow-java: ",
+          "importVector: arrow-java: ",
           () -> ArrowData.importVector(small, source, schema, null).close());
       assertEquals(1, releases.get());
       assertError(
-          ENOMEM, "export vector: ", () -> ArrowData.exportVector(small, data, null).close());
+          ENOMEM, "exportVector: ", () -> ArrowData.exportVector(small, data, null).close());
       assertError(
           ENOMEM,
-          "export field: ",
+          "exportField: ",
           () -> ArrowData.exportField(small, data.getField(), null).close());
     }
   }
@@ -271,10 +270,10 @@ class ArrowErrorsTest extends ImportFixture {
             allocator)) {
       root.allocateNew();
       root.setRowCount(1);
-      String text = "export batch: field \"x\": dictionary 7: not in the provider";
+      String text = "exportVectorSchemaRoot: field \"x\": dictionary 7: not in the provider";
       assertError(
           EINVAL, text, () -> ArrowData.exportVectorSchemaRoot(allocator, root, none).close());
-      text = "export vector: field \"x\": dictionary 7: not in the provider";
+      text = "exportVector: field \"x\": dictionary 7: not in the provider";
       assertError(
           EINVAL, text, () -> ArrowData.exportVector(allocator, root.getVector(0), none).close());
     }
@@ -318,7 +317,7 @@ class ArrowErrorsTest extends ImportFixture {
         ArrayStream.of(new SchemaBuilder("i").build(), List.<Array>of().iterator());
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, notStruct)) {
       IOException thrown = assertThrows(IOException.class, reader::getVectorSchemaRoot);
-      assertTrue(thrown.getMessage().startsWith("import schema: arrow-java: "), thrown::toString);
+      assertTrue(thrown.getMessage().startsWith("importSchema: arrow-java: "), thrown::toString);
     }
   }
 
@@ -360,7 +359,7 @@ class ArrowErrorsTest extends ImportFixture {
       VectorSchemaRoot root = new VectorSchemaRoot(List.of(column.getField()), List.of(column), 3);
       assertError(
           EINVAL,
-          "export batch: field \"x\": length: expected at least the 3 rows of the batch, got 2",
+          "exportVectorSchemaRoot: field \"x\": length: expected at least the 3 rows of the batch, got 2",
           () -> ArrowData.exportVectorSchemaRoot(allocator, root, null).close());
       root.setRowCount(2);
       ArrowData.exportVectorSchemaRoot(allocator, root, null).close();
@@ -372,10 +371,10 @@ class ArrowErrorsTest extends ImportFixture {
     Runnable unsupported =
         () ->
             Calls.guarded(
-                "import field",
+                "importField",
                 () -> {
                   throw new UnsupportedOperationException("no such type");
                 });
-    assertError(ENOSYS, "import field: arrow-java: no such type", unsupported);
+    assertError(ENOSYS, "importField: arrow-java: no such type", unsupported);
   }
 }

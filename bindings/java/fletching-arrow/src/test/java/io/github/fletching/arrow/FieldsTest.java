@@ -59,12 +59,12 @@ class FieldsTest extends ImportFixture {
   private void assertNotExported(String text, Field field) {
     assertError(
         EINVAL,
-        "export field: " + text,
+        "exportField: " + text,
         () -> ArrowData.exportField(allocator, field, null).close());
     var schema = new org.apache.arrow.vector.types.pojo.Schema(List.of(field));
     assertError(
         EINVAL,
-        "export schema: " + text,
+        "exportSchema: " + text,
         () -> ArrowData.exportSchema(allocator, schema, null).close());
   }
 
@@ -92,7 +92,7 @@ class FieldsTest extends ImportFixture {
     var schema = new org.apache.arrow.vector.types.pojo.Schema(List.of(), Map.of("k", "\ud800"));
     assertError(
         EINVAL,
-        "export schema: top level: metadata: value of \"k\"" + lone,
+        "exportSchema: top level: metadata: value of \"k\"" + lone,
         () -> ArrowData.exportSchema(allocator, schema, null).close());
   }
 
@@ -105,7 +105,7 @@ class FieldsTest extends ImportFixture {
       MapDictionaryProvider known = new MapDictionaryProvider(new Dictionary(vector, encoding));
       assertError(
           EINVAL,
-          "export field: field \"x.dictionary\": name: NUL character",
+          "exportField: field \"x.dictionary\": name: NUL character",
           () -> ArrowData.exportField(allocator, encoded, known).close());
     }
   }
@@ -123,7 +123,7 @@ class FieldsTest extends ImportFixture {
     Schema schema = builder.build();
     assertError(
         EINVAL,
-        "import field: field \"x\": " + text,
+        "importField: field \"x\": " + text,
         () -> ArrowData.importField(allocator, schema, null));
     assertTrue(schema.isReleased());
     SchemaBuilder table = new SchemaBuilder("+s").child(builder);
@@ -132,7 +132,7 @@ class FieldsTest extends ImportFixture {
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
       IOException thrown = assertThrows(IOException.class, reader::getVectorSchemaRoot);
       assertTrue(
-          thrown.getMessage().startsWith("import schema: field \"x\": " + text), thrown::toString);
+          thrown.getMessage().startsWith("importSchema: field \"x\": " + text), thrown::toString);
     }
   }
 

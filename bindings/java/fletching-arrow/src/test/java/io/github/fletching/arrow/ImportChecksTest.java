@@ -79,16 +79,16 @@ class ImportChecksTest extends ImportFixture {
   void importErrorNamesNestedFieldPath() {
     SchemaBuilder items = named("items", "+l", named("item", "l"));
     assertRefused(
-        "import vector: field \"a.items.item\": n_buffers is wrong: expected 2, got 3",
+        "importVector: field \"a.items.item\": n_buffers is wrong: expected 2, got 3",
         named("a", "+s", items),
         array(1, array(2, array(3))));
     assertRefused(
-        "import vector: field \"a.[1]\": buffers[1] is NULL: length is 2, null_count is 0",
+        "importVector: field \"a.[1]\": buffers[1] is NULL: length is 2, null_count is 0",
         named("a", "+s", type("i"), type("i")),
         array(1, column(), new ArrayBuilder(2).buffers(0, 0)));
     try (CDataDictionaryProvider provider = new CDataDictionaryProvider()) {
       assertRefused(
-          "import vector: field \"a.dictionary\": n_buffers is wrong: expected 3, got 2",
+          "importVector: field \"a.dictionary\": n_buffers is wrong: expected 3, got 2",
           named("a", "i").dictionary(type("u")),
           column().dictionary(column()),
           provider);
@@ -128,11 +128,11 @@ class ImportChecksTest extends ImportFixture {
     String text =
         "field \"x\": format: not supported by arrow-java: expected a decimal of 128 or 256 bits,"
             + " got ";
-    assertRefused("import field: " + text + format, named("x", format), column());
+    assertRefused("importField: " + text + format, named("x", format), column());
     Schema schema = type("+s", named("x", format)).build();
     assertError(
         EINVAL,
-        "import schema: " + text + format,
+        "importSchema: " + text + format,
         () -> ArrowData.importSchema(allocator, schema, null));
   }
 
@@ -192,7 +192,7 @@ class ImportChecksTest extends ImportFixture {
       Schema schema = builder.build();
       assertError(
           EINVAL,
-          "import field: field \"x\": format: ",
+          "importField: field \"x\": format: ",
           () -> ArrowData.importField(allocator, schema, null));
       assertTrue(schema.isReleased());
     }
@@ -262,7 +262,7 @@ class ImportChecksTest extends ImportFixture {
       Array batch = array(1, array(3)).build(counted());
       assertError(
           EINVAL,
-          "import batch: field \"column 0\": n_buffers is wrong: expected 2, got 3",
+          "importIntoVectorSchemaRoot: field \"column 0\": n_buffers is wrong: expected 2, got 3",
           () -> ArrowData.importIntoVectorSchemaRoot(allocator, batch, root, null));
       assertEquals(1, releases.get());
       Array good = array(1, column()).build(counted());
@@ -279,7 +279,7 @@ class ImportChecksTest extends ImportFixture {
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
       IOException thrown = assertThrows(IOException.class, reader::loadNextBatch);
       assertEquals(
-          "import batch: field \"column 0\": buffers[1] is NULL: length is 2, null_count is 0 (rule"
+          "loadNextBatch: field \"column 0\": buffers[1] is NULL: length is 2, null_count is 0 (rule"
               + " array.buffers-null-only-when)",
           thrown.getMessage());
     }

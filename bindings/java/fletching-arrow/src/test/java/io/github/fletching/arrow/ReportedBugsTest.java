@@ -160,7 +160,7 @@ class ReportedBugsTest extends ImportFixture {
         assertTrue(
             System.getProperty("java.class.path").contains("arrow-vector-16.1.0"), e::toString);
         assertEquals(
-            "import vector: field \"x\": first offset: not supported by this version of arrow-java:"
+            "importVector: field \"x\": first offset: not supported by this version of arrow-java:"
                 + " expected 0; hint: use 18.3 or later",
             e.getMessage());
       }

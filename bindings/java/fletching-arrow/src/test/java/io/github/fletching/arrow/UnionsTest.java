@@ -91,7 +91,7 @@ class UnionsTest extends ImportFixture {
     Array source = new ArrayBuilder(2).buffers(0).child(union("+ud:0,1", 1)).build(counted());
     assertError(
         EINVAL,
-        "import batch: field \"union\": offset of row 1 of a dense union: not supported by"
+        "importVectorSchemaRoot: field \"union\": offset of row 1 of a dense union: not supported by"
             + " arrow-java: expected one below the 1 rows of the child, got 1",
         () -> ArrowData.importVectorSchemaRoot(allocator, source, schema, null).close());
     assertEquals(1, releases.get());
@@ -111,8 +111,7 @@ class UnionsTest extends ImportFixture {
     try (FieldVector vector = ArrowData.importVector(allocator, source, schema, null)) {
       assertError(
           EINVAL,
-          "export vector: field \"union\": "
-              + (format.startsWith("+us") ? "type id of" : "child 0"),
+          "exportVector: field \"union\": " + (format.startsWith("+us") ? "type id of" : "child 0"),
           () -> ArrowData.exportVector(allocator, vector, null).close());
     }
   }

@@ -125,31 +125,31 @@ class BuildersTest {
   @Test
   void buildRejectsValuesOutOfRange() {
     String range =
-        "array builder: length, offset or null_count out of range: expected 0 or more, null_count"
+        "ArrayBuilder: length, offset or null_count out of range: expected 0 or more, null_count"
             + " -1 to length";
     assertInvalid(range, new ArrayBuilder(-1));
     assertInvalid(range, new ArrayBuilder(1).offset(-1));
     assertInvalid(range, new ArrayBuilder(1).nullCount(2));
     assertInvalid(range, new ArrayBuilder(1).child(new ArrayBuilder(1).nullCount(-2)));
-    assertInvalid("schema builder: format: empty: expected a format string", new SchemaBuilder(""));
+    assertInvalid("SchemaBuilder: format: empty: expected a format string", new SchemaBuilder(""));
     String nul = ": NUL character: expected text without it";
     assertInvalid(
-        "schema builder: child 1: dictionary: name" + nul,
+        "SchemaBuilder: child 1: dictionary: name" + nul,
         new SchemaBuilder("+s")
             .child(new SchemaBuilder("i"))
             .child(new SchemaBuilder("i").dictionary(new SchemaBuilder("u").name("a\0b"))));
-    assertInvalid("schema builder: format" + nul, new SchemaBuilder("i\0"));
-    assertInvalid("schema builder: format" + nul, new SchemaBuilder("\0i"));
-    assertInvalid("schema builder: name" + nul, new SchemaBuilder("i").name("\0a"));
+    assertInvalid("SchemaBuilder: format" + nul, new SchemaBuilder("i\0"));
+    assertInvalid("SchemaBuilder: format" + nul, new SchemaBuilder("\0i"));
+    assertInvalid("SchemaBuilder: name" + nul, new SchemaBuilder("i").name("\0a"));
     String surrogate = ": lone surrogate: expected Unicode text"; // Java would encode it as '?'
-    assertInvalid("schema builder: format" + surrogate, new SchemaBuilder("tsu:\ud800"));
-    assertInvalid("schema builder: name" + surrogate, new SchemaBuilder("i").name("a\udc00"));
+    assertInvalid("SchemaBuilder: format" + surrogate, new SchemaBuilder("tsu:\ud800"));
+    assertInvalid("SchemaBuilder: name" + surrogate, new SchemaBuilder("i").name("a\udc00"));
   }
 
   @Test
   void ruleSyncEventNullWhereNone() {
     Raw.assertInvalid(
-        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+        "ArrayBuilder: sync_event not NULL: expected NULL, because the device type has no event",
         () -> new ArrayBuilder(0).buildOn(DeviceType.CPU, -1, 0x1000, null));
     new ArrayBuilder(0).buildOn(DeviceType.of(9999), 0, 0x1000, null).close();
   }
@@ -161,7 +161,7 @@ class BuildersTest {
     for (int i = 0; i < 1 << 12; i++) {
       table.child(wide);
     }
-    assertInvalid("array builder: too many buffers: expected at most 2147483647", table);
+    assertInvalid("ArrayBuilder: too many buffers: expected at most 2147483647", table);
   }
 
   /** Children that are listed twice at every level, as in a malformed schema. */
@@ -177,7 +177,7 @@ class BuildersTest {
       raw.set("n_children", 2).set("children", foreign.longs(below, below));
     }
     assertEquals(
-        "schema builder: a copy: the struct or a descendant is one of too many: expected at most"
+        "toBuilder: the struct or a descendant is one of too many: expected at most"
             + " 4194304 structs",
         assertThrows(FletchingException.class, levels.get(0).view()::toBuilder).getMessage());
     levels.forEach(Schema::close);
@@ -193,8 +193,7 @@ class BuildersTest {
                 ? "children NULL: expected a list of 1"
                 : "n_children out of range: expected 0 to 4194304, got " + count;
         Raw.assertInvalid(
-            "schema builder: a copy: the struct or a descendant has " + text,
-            schema.view()::toBuilder);
+            "toBuilder: the struct or a descendant has " + text, schema.view()::toBuilder);
       }
     }
   }

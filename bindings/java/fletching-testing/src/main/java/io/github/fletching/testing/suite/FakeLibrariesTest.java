@@ -70,18 +70,19 @@ class FakeLibrariesTest {
     try (DeviceArray array = array(DeviceType.OPENCL)) {
       assertFalse(array.isReady()); // the query returns no state
       array.waitOn(stream); // the event has no queue to flush
-      assertLacks("clWaitForEvents", array::synchronize);
+      assertLacks("synchronize", "clWaitForEvents", array::synchronize);
       DeviceArray other = new Releases().array(DeviceType.OPENCL);
       int live = CountingEngine.live();
-      assertLacks("clFlush", () -> other.exportWithEvent(stream));
+      assertLacks("exportWithEvent", "clFlush", () -> other.exportWithEvent(stream));
       assertEquals(live, CountingEngine.live());
       assertEquals(0, other.syncEvent());
       other.close();
     }
   }
 
-  private static void assertLacks(String function, Runnable operation) {
-    String text = "OpenCL: libOpenCL.so has no " + function + "; hint: install a newer version";
+  private static void assertLacks(String name, String function, Runnable operation) {
+    String text =
+        name + ": OpenCL: libOpenCL.so has no " + function + "; hint: install a newer version";
     assertError(ENOSYS, text, operation);
   }
 

@@ -125,13 +125,14 @@ class FakeOpenclTest {
         properties.remove(STATE); // a driver that does not write the state
       }
       properties.put(STATE, -5L);
-      assertError(EIO, "OpenCL: the command of the event" + NO_RESOURCES, array::isReady);
+      assertError(EIO, "isReady: OpenCL: the command of the event" + NO_RESOURCES, array::isReady);
       properties.put(STATE, -9999L);
-      assertError(EIO, "OpenCL: the command of the event failed with -9999", array::isReady);
+      assertError(
+          EIO, "isReady: OpenCL: the command of the event failed with -9999", array::isReady);
       results.put("clGetEventInfo", -58);
       assertError(
           EINVAL,
-          "OpenCL: clGetEventInfo failed with CL_INVALID_EVENT (-58); hint: check that stream and"
+          "isReady: OpenCL: clGetEventInfo failed with CL_INVALID_EVENT (-58); hint: check that stream and"
               + " event are alive, and that sync_event is the address of the event's handle, not"
               + " the handle",
           array::isReady);
@@ -146,16 +147,18 @@ class FakeOpenclTest {
       array.synchronize();
       assertCalls(wait);
       results.put("clWaitForEvents", -5);
-      assertError(EIO, "OpenCL: clWaitForEvents" + NO_RESOURCES, array::synchronize);
+      assertError(EIO, "synchronize: OpenCL: clWaitForEvents" + NO_RESOURCES, array::synchronize);
       assertCalls(wait);
       results.put("clWaitForEvents", -14); // a command failed: its state is the reason
       properties.put(STATE, -5L);
-      assertError(EIO, "OpenCL: the command of the event" + NO_RESOURCES, array::synchronize);
+      assertError(
+          EIO, "synchronize: OpenCL: the command of the event" + NO_RESOURCES, array::synchronize);
       assertCalls(wait, READ_STATE);
       properties.put(STATE, 0L);
       assertError(
           EIO,
-          "OpenCL: clWaitForEvents failed with CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)",
+          "synchronize: OpenCL: clWaitForEvents failed with"
+              + " CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)",
           array::synchronize);
     }
   }
@@ -179,7 +182,7 @@ class FakeOpenclTest {
               "clFlush",
               "clEnqueueBarrierWithWaitList")) {
         results.put(name, -5);
-        assertError(EIO, "OpenCL: " + name + NO_RESOURCES, () -> array.waitOn(STREAM));
+        assertError(EIO, "waitOn: OpenCL: " + name + NO_RESOURCES, () -> array.waitOn(STREAM));
         results.clear();
       }
       calls.clear();
@@ -189,18 +192,18 @@ class FakeOpenclTest {
       properties.put(CONTEXT_OF_QUEUE, 0x50L);
       assertError(
           EINVAL,
-          "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
-              + " event's context, or call synchronize",
+          "waitOn: cl_context of the queue differs from the event's; hint: pass a queue of the"
+              + " event's context, or wait on the host",
           () -> array.waitOn(STREAM));
       assertCalls(ofEvent, ofQueue);
-      assertNullIsRefused(array::waitOn);
+      assertNullIsRefused("waitOn", array::waitOn);
     }
   }
 
-  private void assertNullIsRefused(Consumer<DeviceStream> operation) {
+  private void assertNullIsRefused(String name, Consumer<DeviceStream> operation) {
     assertError(
         EINVAL,
-        "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue",
+        name + ": stream is NULL: expected a cl_command_queue, because OpenCL has no default queue",
         () -> operation.accept(DeviceStream.of(DeviceType.OPENCL, 0)));
     assertCalls();
   }
@@ -218,13 +221,19 @@ class FakeOpenclTest {
 
     DeviceArray other = new Releases().array(DeviceType.OPENCL);
     results.put("clFlush", -5);
-    assertError(EIO, "OpenCL: clFlush" + NO_RESOURCES, () -> other.exportWithEvent(STREAM));
+    assertError(
+        EIO,
+        "exportWithEvent: OpenCL: clFlush" + NO_RESOURCES,
+        () -> other.exportWithEvent(STREAM));
     assertCalls(MARKER, FLUSH, RELEASE);
     String function = "clEnqueueMarkerWithWaitList";
     results.put(function, -5);
-    assertError(EIO, "OpenCL: " + function + NO_RESOURCES, () -> other.exportWithEvent(STREAM));
+    assertError(
+        EIO,
+        "exportWithEvent: OpenCL: " + function + NO_RESOURCES,
+        () -> other.exportWithEvent(STREAM));
     assertCalls(MARKER); // no event was created
-    assertNullIsRefused(other::exportWithEvent);
+    assertNullIsRefused("exportWithEvent", other::exportWithEvent);
     assertEquals(0, other.syncEvent());
     other.close();
     assertEquals(allocations, CountingEngine.live());

@@ -62,7 +62,7 @@ class FakeRuntimesTest {
           DeviceArray array = new Releases().array(gpu.type);
           assertError(
               ENOSYS,
-              text + "; hint: install a newer version",
+              "exportWithEvent: " + text + "; hint: install a newer version",
               () -> array.exportWithEvent(gated.ofProducer()));
           Releases.releaseAfter(gated.ofProducer()); // waits instead
           assertEquals(alive, gpu.alive());

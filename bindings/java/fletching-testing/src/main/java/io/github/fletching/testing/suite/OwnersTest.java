@@ -132,15 +132,15 @@ class OwnersTest {
 
   @Test
   void wrapRejectsNullAndReleasedStruct() {
-    assertInvalid("import: array is NULL: expected an address", () -> Array.wrap(0));
+    assertInvalid("wrap: array is NULL: expected an address", () -> Array.wrap(0));
     assertInvalid(
-        "import: device array is released: expected a live struct",
+        "wrap: device array is released: expected a live struct",
         () -> DeviceArray.wrap(Raw.deviceArray().address()));
-    assertInvalid("import: schema is NULL: expected an address", () -> Schema.wrap(0));
+    assertInvalid("wrap: schema is NULL: expected an address", () -> Schema.wrap(0));
     try (Array array = table()) {
-      assertInvalid("export: address is NULL: expected room for a struct", () -> array.moveTo(0));
+      assertInvalid("moveTo: address is NULL: expected room for a struct", () -> array.moveTo(0));
       assertInvalid(
-          "export: address is the owner's own: expected room for another struct",
+          "moveTo: address is the owner's own: expected room for another struct",
           () -> array.moveTo(array.address()));
       assertFalse(array.isReleased());
     }
@@ -198,11 +198,11 @@ class OwnersTest {
     Array second = table.takeChild(1);
     assertTrue(table.child(1).isReleased());
     assertInvalid(
-        "take_child: child 1: released or moved out: expected a live struct",
+        "takeChild: child 1: released or moved out: expected a live struct",
         () -> table.takeChild(1));
     assertInvalid(
-        "take_child: child 2: no such child: expected an index below 2", () -> table.takeChild(2));
-    assertInvalid("take_dictionary: NULL: expected a struct", table::takeDictionary);
+        "takeChild: child 2: no such child: expected an index below 2", () -> table.takeChild(2));
+    assertInvalid("takeDictionary: NULL: expected a struct", table::takeDictionary);
     Array values = second.takeDictionary();
     table.close();
     second.close();
@@ -346,10 +346,10 @@ class OwnersTest {
     Raw raw = new ForeignStructs().deviceArray("a", 0, false);
     raw.device().setInt("device_type", 1);
     try (DeviceArray onHost = DeviceArray.wrap(raw.address())) {
-      assertInvalid("array: sync_event not NULL: expected none on cpu", onHost::toHost);
+      assertInvalid("toHost: sync_event not NULL: expected none on cpu", onHost::toHost);
     }
     try (DeviceArray cuda = deviceTable(0)) {
-      assertInvalid("array: wrong device type: expected cpu, got cuda", cuda::toHost);
+      assertInvalid("toHost: wrong device type: expected cpu, got cuda", cuda::toHost);
     }
   }
 

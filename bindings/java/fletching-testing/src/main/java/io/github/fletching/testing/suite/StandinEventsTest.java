@@ -187,7 +187,7 @@ class StandinEventsTest {
               assertFails(
                   EINVAL,
                   () -> array.exportWithEvent(gated.ofProducer()),
-                  "export_with_event: ",
+                  "exportWithEvent: ",
                   "n_children out of range");
               assertEquals(0, array.syncEvent());
             }

@@ -270,7 +270,7 @@ class StandinFailuresTest {
           gpu.setFault("cuCtxGetCurrent:1:" + code + ",cuGetErrorName:1:1,cuGetErrorString:1:1");
           FletchingException error = errorOf(array::synchronize);
           gpu.resetFaults();
-          assertEquals("CUDA driver API: cuCtxGetCurrent " + end, error.getMessage());
+          assertEquals("synchronize: CUDA driver API: cuCtxGetCurrent " + end, error.getMessage());
           assertEquals(EIO, error.errno());
         });
     array.close();

@@ -54,7 +54,7 @@ class StandinReleasesTest {
     assertFails(
         ENOTSUP,
         () -> releases.array(DeviceType.CPU, -1, 0).releaseAfter(unknown),
-        "release_after on cpu: no runtime that records events");
+        "releaseAfter: device type cpu: no runtime that records events");
     releases.assertCount(1);
     assertEquals(leaks + 1, leaked());
   }

@@ -173,7 +173,7 @@ class StandinTensorsTest {
           assertFails(
               EBUSY,
               () -> captured.toDeviceArray(capturing),
-              "from_dlpack: ",
+              "toDeviceArray: ",
               "hint: copy before the capture begins");
           gpu.destroyGraph(gpu.endCapture(gated.consumer));
         });

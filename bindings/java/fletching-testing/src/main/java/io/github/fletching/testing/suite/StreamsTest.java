@@ -124,7 +124,7 @@ class StreamsTest {
     assertTrue(stream.hasNext());
     assertTrue(stream.hasNext());
     assertEquals(
-        "export: batch read ahead: expected a call of next before",
+        "moveTo: batch read ahead: expected a call of next before",
         assertThrows(IllegalStateException.class, () -> stream.moveTo(Raw.stream().address()))
             .getMessage());
     stream.close();
@@ -496,7 +496,7 @@ class StreamsTest {
     try (Schema schema = schema()) {
       assertError(
           22,
-          "stream: device_type: 0: expected the device type of the batches (rule"
+          "DeviceArrayStream.of: device_type: 0: expected the device type of the batches (rule"
               + " device-stream.device-type-set)",
           () -> DeviceArrayStream.of(schema, DeviceType.of(0), List.<DeviceArray>of().iterator()));
       assertFalse(schema.isReleased());

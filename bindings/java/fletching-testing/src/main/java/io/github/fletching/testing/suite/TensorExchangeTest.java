@@ -156,7 +156,7 @@ class TensorExchangeTest {
     assertFails(
         ENOTSUP,
         () -> failing.currentWorkStream(DeviceType.OPENCL, 0),
-        "current_work_stream on opencl: not supported: expected CUDA or ROCm");
+        "currentWorkStream: current_work_stream: not supported on opencl: expected CUDA or ROCm");
     assertFails(
         ENOSYS, () -> failing.allocate(new TensorBuilder(INT32)), "managed_tensor_allocator");
   }

@@ -150,7 +150,7 @@ class TensorImportTest {
     assertEquals(foreign.address(), out.getLong(0));
     assertTrue(moved.isReleased() && detached.isReleased());
     assertEquals(1, foreign.deletions());
-    assertFails(EINVAL, () -> Tensor.wrap(0), "import: tensor is NULL: expected an address");
+    assertFails(EINVAL, () -> Tensor.wrap(0), "wrap: tensor is NULL: expected an address");
     foreign.withoutDeleter().take().close();
     assertEquals(1, foreign.deletions());
   }
@@ -192,7 +192,7 @@ class TensorImportTest {
     assertFails(
         EINVAL,
         () -> new TensorBuilder(INT32, 2).flags(8).build(null),
-        "tensor: unknown flag: expected those of version 1.3, got 8");
+        "TensorBuilder: unknown flag: expected those of version 1.3, got 8");
     assertFails(
         EINVAL,
         () -> new TensorBuilder(INT32, 1L << 32, 1L << 31).build(null),

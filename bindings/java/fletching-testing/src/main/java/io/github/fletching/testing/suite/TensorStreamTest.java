@@ -153,7 +153,7 @@ class TensorStreamTest {
           DlpackExportOptions.defaults().stream(ConsumerStream.none(type));
       try (Schema schema = new SchemaBuilder("i").build();
           DeviceArray array = array(type)) {
-        assertFails(ENOTSUP, () -> array.toDlpack(schema, options), "synchronize");
+        assertFails(ENOTSUP, () -> array.toDlpack(schema, options), "toDlpack: no way to wait");
         Waiters.register(type, waiter);
         waiter.isFailing = true;
         assertFails(EIO, () -> array.toDlpack(schema, options), "lost");
@@ -175,7 +175,7 @@ class TensorStreamTest {
       assertFails(
           EINVAL,
           () -> array.toDlpack(schema, DlpackExportOptions.defaults().stream(cuda)),
-          "to_dlpack: stream of another runtime: expected one of rocm, got one of cuda");
+          "toDlpack: stream of another runtime: expected one of rocm, got one of cuda");
     }
     DataType int8 = DataType.of(DataTypeCode.INT, 8);
     List<String> closed = new ArrayList<>();
@@ -185,13 +185,13 @@ class TensorStreamTest {
       assertFails(
           EINVAL,
           () -> foreign.toDeviceArray(DlpackImportOptions.defaults().copyStrided().stream(cuda)),
-          "from_dlpack: stream of another runtime");
+          "toDeviceArray: stream of another runtime");
     }
     assertEquals(List.of("memory", "memory"), closed);
     Tensor onCpu = new TensorBuilder(int8, 1).data(0x1000).build(null);
     assertFails(
         ENOTSUP,
         () -> onCpu.toDeviceArray(DlpackImportOptions.defaults().stream(cuda)),
-        "from_dlpack on cpu: no runtime that records events");
+        "toDeviceArray: device type cpu: no runtime that records events");
   }
 }

@@ -170,8 +170,8 @@ class TreesTest {
               assertThrows(IndexOutOfBoundsException.class, () -> child.accept(index))
                   .getMessage());
         }
-        assertInvalid("take_child: " + text, () -> array.takeChild(index));
-        assertInvalid("take_child: " + text, () -> schema.takeChild(index));
+        assertInvalid("takeChild: " + text, () -> array.takeChild(index));
+        assertInvalid("takeChild: " + text, () -> schema.takeChild(index));
       }
     }
   }
@@ -204,9 +204,9 @@ class TreesTest {
         built.view().toBuilder().build().close();
       }
       ArrayBuilder deep = above(array, isChild);
-      assertInvalid("array builder: " + TOO_DEEP, () -> deep.build(null));
+      assertInvalid("ArrayBuilder: " + TOO_DEEP, () -> deep.build(null));
       String path = (isChild ? "child 0: " : "dictionary: ").repeat(256);
-      assertInvalid("schema builder: " + path + TOO_DEEP, above(schema, isChild)::build);
+      assertInvalid("SchemaBuilder: " + path + TOO_DEEP, above(schema, isChild)::build);
     }
   }
 
@@ -242,7 +242,7 @@ class TreesTest {
       Supplier<Raw> make = () -> Raw.schema().set("format", foreign.text("+s"));
       Raw raw = deep(make, field, foreign.schema("leaf"));
       try (Schema schema = Schema.wrap(raw.address())) {
-        String text = "schema builder: a copy: the struct or a descendant is " + TOO_DEEP;
+        String text = "toBuilder: the struct or a descendant is " + TOO_DEEP;
         assertInvalid(text, schema.view()::toBuilder);
         SchemaView below = field.equals("children") ? schema.child(0) : schema.dictionary();
         below.toBuilder().build().close();
@@ -259,9 +259,9 @@ class TreesTest {
     Raw parent = foreign.array("a", 2, true);
     parent.child(0).release();
     try (Shared<Array> shared = Array.wrap(parent.address()).share()) {
-      String text = "view: the struct or a descendant is released or moved out";
-      assertInvalid(text, shared::view);
-      assertInvalid(text, () -> shared.column(0));
+      String text = ": the struct or a descendant is released or moved out";
+      assertInvalid("view" + text, shared::view);
+      assertInvalid("column" + text, () -> shared.column(0));
       assertEquals(2, shared.columnCount());
       shared.column(1).close();
     }
@@ -302,8 +302,7 @@ class TreesTest {
         assertEquals("a\uFFFD", field.equals("name") ? schema.name() : schema.format());
         String at = field.equals("name") ? "field \"a\uFFFD\"" : "field \"x\"";
         assertInvalid(
-            "schema builder: a copy: " + at + ": " + field + ": expected UTF-8",
-            schema.view()::toBuilder);
+            "toBuilder: " + at + ": " + field + ": expected UTF-8", schema.view()::toBuilder);
       }
       assertClosed(foreign.log, "x");
     }

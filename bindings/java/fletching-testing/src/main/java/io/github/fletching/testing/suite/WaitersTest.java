@@ -78,7 +78,7 @@ class WaitersTest {
       assertFails(
           EINVAL,
           () -> array.waitOn(DeviceStream.of(DeviceType.METAL, QUEUE)),
-          "wait_on: stream of another runtime: expected one of ext_dev, got one of metal");
+          "waitOn: stream of another runtime: expected one of ext_dev, got one of metal");
       nothing.synchronize();
       assertEquals(List.of("synchronize", "ready", "wait_on"), waiter.calls);
       assertTrue(Waiters.unregister(DeviceType.EXT_DEV));
@@ -103,10 +103,10 @@ class WaitersTest {
       assertSame(lost, assertThrows(RuntimeException.class, array::synchronize));
       Waiters.register(DeviceType.ONEAPI, new Waiter() {}); // replaces the waiter
       DeviceStream stream = DeviceStream.of(DeviceType.ONEAPI, QUEUE);
-      String text = " of an event of oneapi: not supported by the registered waiter";
+      String text = ": event of oneapi: not supported by the registered waiter";
       assertFails(ENOTSUP, array::synchronize, "synchronize" + text);
-      assertFails(ENOTSUP, () -> array.waitOn(stream), "wait_on" + text);
-      assertFails(ENOTSUP, array::isReady, "ready" + text);
+      assertFails(ENOTSUP, () -> array.waitOn(stream), "waitOn" + text);
+      assertFails(ENOTSUP, array::isReady, "isReady" + text);
     } finally {
       Waiters.unregister(DeviceType.ONEAPI);
     }
@@ -127,9 +127,9 @@ class WaitersTest {
     reasons.forEach(
         (type, why) -> {
           try (DeviceArray array = array(type)) {
-            assertFails(ENOTSUP, array::isReady, "ready: ", why);
+            assertFails(ENOTSUP, array::isReady, "isReady: ", why);
             assertFails(ENOTSUP, array::synchronize, "synchronize: ", why);
-            assertFails(ENOTSUP, () -> array.waitOn(DeviceStream.of(type, 0)), "wait_on: ", why);
+            assertFails(ENOTSUP, () -> array.waitOn(DeviceStream.of(type, 0)), "waitOn: ", why);
           }
         });
   }
@@ -163,23 +163,23 @@ class WaitersTest {
     }
     NullPointerException error =
         assertThrows(NullPointerException.class, () -> Waiters.register(DeviceType.METAL, null));
-    assertEquals("register_waiter: waiter is null: expected a waiter", error.getMessage());
+    assertEquals("Waiters.register: waiter is null: expected a waiter", error.getMessage());
   }
 
   @Test
   void vulkanContextRejectsOtherDevices() {
     VulkanContext context = VulkanContext.of(QUEUE, 0);
-    String text = "VulkanContext: expected an event of Vulkan, got one of ext_dev";
+    String text = ": expected an event of Vulkan, got one of ext_dev";
     try (DeviceArray array = array(DeviceType.EXT_DEV);
         DeviceArray nothing = new Releases().array(DeviceType.VULKAN);
         DeviceArray other = array(DeviceType.VULKAN)) {
-      assertFails(EINVAL, () -> array.synchronize(context), text);
-      assertFails(EINVAL, () -> array.waitOn(context, QUEUE), text);
-      assertFails(EINVAL, () -> array.isReady(context), text);
+      assertFails(EINVAL, () -> array.synchronize(context), "synchronize" + text);
+      assertFails(EINVAL, () -> array.waitOn(context, QUEUE), "waitOn" + text);
+      assertFails(EINVAL, () -> array.isReady(context), "isReady" + text);
       nothing.synchronize(context);
       nothing.waitOn(context, 0);
       assertTrue(nothing.isReady(context));
-      assertFails(EINVAL, () -> other.waitOn(context, 0), "wait_on: command buffer is NULL");
+      assertFails(EINVAL, () -> other.waitOn(context, 0), "waitOn: command buffer is NULL");
     }
   }
 
@@ -195,20 +195,20 @@ class WaitersTest {
     Map<DeviceType, String> reasons =
         Map.of(
             DeviceType.VULKAN,
-            "on vulkan: not supported by Vulkan: a VkEvent is set by a command",
+            "device type vulkan: not supported by Vulkan: a VkEvent is set by a command",
             DeviceType.ONEAPI,
-            "on oneapi: not supported for SYCL: a sycl::event is a C++ object",
+            "device type oneapi: not supported for SYCL: a sycl::event is a C++ object",
             DeviceType.METAL,
-            "on metal: not supported by Metal: an MTLEvent is signaled by a",
+            "device type metal: not supported by Metal: an MTLEvent is signaled by a",
             DeviceType.of(9999),
-            "on unknown(9999): no runtime that records events");
+            "device type unknown(9999): no runtime that records events");
     reasons.forEach(
         (type, why) -> {
           Releases releases = new Releases();
           DeviceArray array = releases.array(type);
           DeviceStream stream = DeviceStream.of(type, 1);
-          assertFails(ENOTSUP, () -> array.exportWithEvent(stream), "export_with_event " + why);
-          assertFails(ENOTSUP, () -> array.releaseAfter(stream), "release_after " + why);
+          assertFails(ENOTSUP, () -> array.exportWithEvent(stream), "exportWithEvent: " + why);
+          assertFails(ENOTSUP, () -> array.releaseAfter(stream), "releaseAfter: " + why);
           assertTrue(array.isReleased());
           releases.assertCount(0); // the array leaks
         });
