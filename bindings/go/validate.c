@@ -144,8 +144,7 @@ int fletching_validate_load(const char* name, uint64_t layout, struct FletchingM
   for (size_t i = 0; i < sizeof kFunctions / sizeof kFunctions[0]; ++i) {
     void* found = find(library, kFunctions[i].name);
     if (found == NULL) {
-      return fail(message, ENOSYS,
-                  "libfletching has no %s; hint: install a newer version",
+      return fail(message, ENOSYS, "libfletching has no %s; hint: install a newer version",
                   kFunctions[i].name);
     }
     memcpy(kFunctions[i].function, &found, sizeof found);
