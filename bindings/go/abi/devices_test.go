@@ -56,7 +56,7 @@ func TestDeviceTypeAccessibleFrom(t *testing.T) {
 	}
 }
 
-// Package upstream compares both tables with dlpack.h and with Arrow's header.
+// The tests of internal/oracle compare both tables with dlpack.h and with Arrow's header.
 var ofDLPack, macros = func() (enum, constants map[string]int64) {
 	enum, constants = map[string]int64{}, map[string]int64{}
 	for _, enumerator := range fields.Enums["DLDeviceType"] {

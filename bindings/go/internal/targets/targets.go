@@ -16,13 +16,14 @@ import (
 	"path/filepath"
 )
 
-// Layout is the offset and size of a struct or a field. The offset of a struct is 0.
+// Layout describes a struct or a field. The offset of a struct is 0. A constant has only a kind: its value.
 type Layout struct {
 	Offset, Size int64
+	Kind         string // "int64", "address" of a pointer or uintptr, "[3]int64" or "struct"
 }
 
 func (l Layout) String() string {
-	return fmt.Sprintf("offset %d, size %d", l.Offset, l.Size)
+	return fmt.Sprintf("%s at offset %d, size %d", l.Kind, l.Offset, l.Size)
 }
 
 // standard imports the packages of the standard library once. Their types are the same on all targets.
@@ -48,7 +49,7 @@ func Sources(folder, goos, goarch string) (map[string]string, error) {
 }
 
 // Check type-checks a package for a target, including sizes and assertions. The error joins all errors that the
-// compiler would report. The keys of the layouts are "Struct" and "Struct.Field".
+// compiler would report. The keys of the layouts are "Struct", "Struct.Field" and "Constant".
 func Check(sources map[string]string, goarch string) (map[string]Layout, error) {
 	set := token.NewFileSet()
 	var files []*ast.File
@@ -76,19 +77,38 @@ func Check(sources map[string]string, goarch string) (map[string]Layout, error) 
 func layouts(scope *types.Scope, sizes types.Sizes) map[string]Layout {
 	found := map[string]Layout{}
 	for _, name := range scope.Names() {
+		if value, isConstant := scope.Lookup(name).(*types.Const); isConstant {
+			found[name] = Layout{Kind: value.Val().ExactString()}
+		}
 		declared := scope.Lookup(name).Type()
 		members, isStruct := declared.Underlying().(*types.Struct)
 		if !isStruct {
 			continue
 		}
-		found[name] = Layout{0, sizes.Sizeof(declared)}
+		found[name] = Layout{0, sizes.Sizeof(declared), kind(declared)}
 		var fields []*types.Var
 		for i := range members.NumFields() {
 			fields = append(fields, members.Field(i))
 		}
 		for i, offset := range sizes.Offsetsof(fields) {
-			found[name+"."+fields[i].Name()] = Layout{offset, sizes.Sizeof(fields[i].Type())}
+			found[name+"."+fields[i].Name()] = Layout{offset, sizes.Sizeof(fields[i].Type()), kind(fields[i].Type())}
 		}
 	}
 	return found
+}
+
+func kind(t types.Type) string {
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		return "address"
+	case *types.Array:
+		return fmt.Sprintf("[%d]%s", u.Len(), kind(u.Elem()))
+	case *types.Struct:
+		return "struct"
+	default:
+		if types.Identical(u, types.Typ[types.Uintptr]) {
+			return "address"
+		}
+		return u.String()
+	}
 }

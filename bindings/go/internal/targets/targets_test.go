@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build fletching_upstream
-
-package upstream
+package targets_test
 
 import (
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fletching/fletching/bindings/go/internal/fields"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 	"github.com/fletching/fletching/bindings/go/internal/targets"
 )
 
@@ -41,8 +41,12 @@ var triples = []struct{ goos, goarch, triple string }{
 	{"openbsd", "386", "i386-unknown-openbsd"},
 }
 
-// TestTargets compares package abi in Go's layout for each target with upstream's structs in Clang's layout.
-func TestTargets(t *testing.T) {
+// TestUpstream compares package abi, as Go lays it out on each target, with upstream's headers, as Clang lays them out
+// there: offset, size and kind of each field, and the value of each macro. The oracle compares memory and calls.
+func TestUpstream(t *testing.T) {
+	if include() == "" {
+		t.Skip("the test needs the repository of Fletching, or upstream's headers in FLETCHING_UPSTREAM_INCLUDE")
+	}
 	for _, target := range triples {
 		sources, err := targets.Sources("../../abi", target.goos, target.goarch)
 		if err != nil {
@@ -59,6 +63,11 @@ func TestTargets(t *testing.T) {
 			t.Fatalf("%s: %v", target.triple, err)
 		}
 		compareLayouts(t, target.triple, declared, expected)
+		for name, value := range constants() {
+			if there := expected[name].Kind; there != value {
+				t.Errorf("%s: %s: %s upstream, %s in Go", target.triple, name, there, value)
+			}
+		}
 	}
 }
 
@@ -67,8 +76,12 @@ func compareLayouts(t *testing.T, triple string, declared, expected map[string]t
 	compared := 0
 	equal := func(name, goName, clangName string) {
 		compared++
-		if declared[goName] != expected[clangName] {
-			t.Errorf("%s: %s: %v to Clang, %v to Go", triple, name, expected[clangName], declared[goName])
+		found := expected[clangName]
+		if name == "DLDevice.device_type" {
+			found.Kind = "int32" // a C enum, whose signedness the compiler chooses
+		}
+		if declared[goName] != found {
+			t.Errorf("%s: %s: %v to Clang, %v to Go", triple, name, found, declared[goName])
 		}
 	}
 	for _, s := range fields.Structs {
@@ -97,23 +110,38 @@ func exported(s fields.Struct, name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
+// constants returns the value of each macro as Go source.
+func constants() map[string]string {
+	values := map[string]string{}
+	for _, macro := range fields.Integers {
+		values[macro.Name] = strconv.FormatInt(macro.Value, 10)
+	}
+	for _, macro := range fields.Texts {
+		values[macro.Name] = strconv.Quote(macro.Value)
+	}
+	return values
+}
+
 // clang returns upstream's structs as Go definitions by cgo, which queries Clang for the layouts.
 func clang(t *testing.T, goos, goarch, triple string) string {
 	t.Helper()
 	source := "package clang\n\n// #include \"arrow/c/abi.h\"\n// #include \"dlpack/dlpack.h\"\nimport \"C\"\n\n"
-	for name := range Structs {
+	for _, s := range fields.Structs {
 		tag := "struct_"
-		if strings.HasPrefix(name, "DL") {
+		if strings.HasPrefix(s.Name, "DL") {
 			tag = "" // DLPack structs have typedef names
 		}
-		source += fmt.Sprintf("type %s C.%s%s\n", name, tag, name)
+		source += fmt.Sprintf("type %s C.%s%s\n", s.Name, tag, s.Name)
+	}
+	for name := range constants() {
+		source += fmt.Sprintf("const %s = C.%s\n", name, name)
 	}
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "clang.go"), []byte(source), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	options := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "--target="+triple, "-ffreestanding", "-nostdlibinc")
-	command := exec.Command("go", append([]string{"tool", "cgo", "-godefs", "--"}, append(options, "clang.go")...)...)
+	options := []string{"-I" + include(), "--target=" + triple, "-ffreestanding", "-nostdlibinc", "clang.go"}
+	command := exec.Command("go", append([]string{"tool", "cgo", "-godefs", "--"}, options...)...)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "CC=clang-19", "CGO_ENABLED=1", "GOOS="+goos, "GOARCH="+goarch)
 	var problems strings.Builder
@@ -123,4 +151,13 @@ func clang(t *testing.T, goos, goarch, triple string) string {
 		t.Fatalf("%s: cgo with clang-19 (package clang-19 of Debian): %v\n%s", triple, err, &problems)
 	}
 	return string(output)
+}
+
+// include returns the folder of upstream's headers: FLETCHING_UPSTREAM_INCLUDE, or the one of the repository; "" for none.
+func include() string {
+	folder := os.Getenv("FLETCHING_UPSTREAM_INCLUDE")
+	if root := repository.Root(); folder == "" && root != "" {
+		folder = filepath.Join(root, ".venv", "upstream")
+	}
+	return folder
 }
