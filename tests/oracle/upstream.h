@@ -12,8 +12,6 @@
 #include <arrow/c/abi.h>
 #include <dlpack/dlpack.h>
 
-/* C++ also includes this file (cpp_test.cpp). NOLINTBEGIN(modernize-use-using) */
-
 /* Typedefs, so that a list can name structs with and without a tag in the same way. */
 typedef struct ArrowSchema ArrowSchema;
 typedef struct ArrowArray ArrowArray;
@@ -308,7 +306,5 @@ typedef void SetErrorFunction(void* error_ctx, const char* kind, const char* mes
 #define SIGNATURES(S) FIELDS_##S(SIGNATURE, S)
 
 STRUCTS(SIGNATURES)
-
-/* NOLINTEND(modernize-use-using) */
 
 #endif /* FLETCHING_TESTS_ORACLE_UPSTREAM_H */
