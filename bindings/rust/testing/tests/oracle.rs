@@ -7,6 +7,7 @@
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
+use fletching_abi::DEVICES;
 use fletching_testing::cells::{Subject, Tally};
 use fletching_testing::entries::{CallbackEntry, StructEntry};
 use fletching_testing::fields::{ENUMS, INTEGERS, STRUCTS};
@@ -156,6 +157,28 @@ fn constants() {
     }
     tally.report(Subject::Struct("constants"), "layout");
     fail_with(tally.problems);
+}
+
+#[test]
+fn rule_device_type_values_of_dlpack() {
+    let _turn = take_turn();
+    let values = DEVICES
+        .iter()
+        .map(|device| format!("{}={}", device.dlpack_name, device.device_type.0));
+    let values = c_name(&values.collect::<Vec<_>>().join(","));
+    // SAFETY: names are NUL-terminated.
+    let answer = checked(|text, room| unsafe {
+        (functions().check_enumerators)(c"DLDeviceType".as_ptr(), values.as_ptr(), text, room)
+    });
+    assert_eq!(answer, Ok(()));
+}
+
+/// DLPack defines the number first: the test above finds the name there.
+#[test]
+fn rule_device_type_dlpack_first() {
+    for device in DEVICES {
+        assert!(!device.dlpack_name.is_empty(), "{}", device.name);
+    }
 }
 
 // --- Helpers

@@ -13,7 +13,6 @@ mod metadata;
 mod moved_child;
 mod nesting;
 mod ownership;
-mod rules_abi;
 mod safe_sequences;
 mod schema_builder;
 mod schema_copy;
