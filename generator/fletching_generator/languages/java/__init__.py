@@ -31,9 +31,7 @@ from .callbacks import (
     returns_text,
     signature,
 )
-from .lists import list_callback, list_field, list_leaf, listed_leaves
 from .names import (
-    camel,
     constant,
     ffm_layout,
     field_type,
@@ -52,14 +50,10 @@ _FOLDER = "bindings/java/fletching-{0}/src/{1}/java/io/github/fletching/{2}/"
 
 def outputs(spec: Spec) -> list[Output]:
     files = [*_tables(spec), *fields.outputs(spec), *runtimes.outputs(spec), tensors.output(spec)]
-    lists = {"spec": spec, "leaves": {s.name: listed_leaves(spec, s) for s in spec.structs}}
     for flavor in ("jna", "ffm"):
         main = _FOLDER.format(flavor, "main", f"{flavor}/abi")
         for interface in spec.interfaces:
             files.extend(_struct(main, flavor, spec, interface, s) for s in interface.structs)
-        tests = _FOLDER.format(flavor, "test", f"{flavor}/abi")
-        template = f"{flavor}/AbiStructs.java"
-        files.append(Output(f"{tests}AbiStructs.java", template, "spec/*.yaml", lists))
     return files
 
 
@@ -210,7 +204,6 @@ FILTERS: Filters = {
     "assign": assign,
     "by_class": by_class,
     "call": call,
-    "camel": camel,
     "code_row": code_row,
     "constant": constant,
     "declared": declared,
@@ -235,9 +228,6 @@ FILTERS: Filters = {
     "jna_stub": jna_stub,
     "jna_suffix": jna_suffix,
     "layout_row": layout_row,
-    "list_callback": list_callback,
-    "list_field": list_field,
-    "list_leaf": list_leaf,
     "literal": literal,
     "names": names,
     "of_field": of_field,

@@ -126,17 +126,6 @@ def ffm_layout(type_: Type) -> str:
             return "ADDRESS" if is_address(type_) else _integer(type_)[2]
 
 
-def jna_bytes(type_: Type) -> str:
-    """Returns the size of a field, as an expression."""
-    match type_:
-        case StructType(name=name):
-            return f"{name}.SIZE"
-        case FixedArray(of=of, count=count):
-            return f"{count} * {jna_size(of)}"
-        case _:
-            return jna_size(type_)
-
-
 def _size(type_: Type) -> int:
     return next(size for size, row in _INTEGERS.items() if row == _integer(type_))
 

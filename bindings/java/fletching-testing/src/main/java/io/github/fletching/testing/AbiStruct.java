@@ -46,7 +46,7 @@ public abstract class AbiStruct {
     }
   }
 
-  /** An accessor that the flavor has for a value. */
+  /** The accessors of a value. */
   public interface Way {
     /** Reads the value from the struct at {@code object}. */
     long read(Pointer object);
@@ -55,17 +55,17 @@ public abstract class AbiStruct {
     void write(Pointer object, long bits);
   }
 
-  /** One value of the struct, with its accessors by name. */
+  /** One value of the struct. */
   public static final class Leaf {
     final String path;
     final int element;
-    final Map<String, Way> ways;
+    final Way way;
 
-    /** All leaves of a struct must have the same accessor names. */
-    public Leaf(String path, int element, Map<String, Way> ways) {
+    /** The element is the index in an array, or 0. */
+    public Leaf(String path, int element, Way way) {
       this.path = path;
       this.element = element;
-      this.ways = ways;
+      this.way = way;
     }
   }
 

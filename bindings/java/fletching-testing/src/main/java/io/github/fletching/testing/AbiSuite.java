@@ -95,15 +95,27 @@ public final class AbiSuite {
     for (DeviceType type : DeviceType.known()) {
       type.arrowMacro().ifPresent(macro -> check.expect(oracle.checkConstant(macro, type.value())));
     }
-    List<String> devices = new ArrayList<>();
-    DeviceType.known().forEach(d -> devices.add(d.dlpackName().orElse("") + "=" + d.value()));
-    check.expect(oracle.checkEnumerators("DLDeviceType", String.join(",", devices)));
+    ruleDeviceTypeValuesOfDlpack(check);
+    ruleDeviceTypeDlpackFirst(check);
     List<String> codes = new ArrayList<>();
     DataTypeCode.known().forEach(c -> codes.add(c.dlpackName().orElse("") + "=" + c.value()));
     check.expect(oracle.checkEnumerators("DLDataTypeCode", String.join(",", codes)));
     List<String> own = structs.stream().map(s -> s.name).collect(Collectors.toList());
     for (String name : oracle.structNames()) {
       check.expect(own.contains(name) ? null : name + ": the binding does not declare it");
+    }
+  }
+
+  void ruleDeviceTypeValuesOfDlpack(Check check) {
+    List<String> devices = new ArrayList<>();
+    DeviceType.known().forEach(d -> devices.add(d.dlpackName().orElse("") + "=" + d.value()));
+    check.expect(oracle.checkEnumerators("DLDeviceType", String.join(",", devices)));
+  }
+
+  /** DLPack defines the number first: the check above finds the name there. */
+  void ruleDeviceTypeDlpackFirst(Check check) {
+    for (DeviceType type : DeviceType.known()) {
+      check.expect(type.dlpackName().isPresent() ? null : type + ": DLPack has no such device");
     }
   }
 
@@ -148,22 +160,17 @@ public final class AbiSuite {
     Pointer object = allocate(struct);
     check.expect(oracle.fill(struct.name, object));
     for (Leaf leaf : struct.leaves) {
-      leaf.ways.forEach(
-          (name, way) ->
-              check.expect(
-                  oracle.checkRead(struct.name, leaf.path, leaf.element, way.read(object))));
+      long seen = leaf.way.read(object);
+      check.expect(oracle.checkRead(struct.name, leaf.path, leaf.element, seen));
     }
   }
 
   private void cVerifies(Check check, AbiStruct struct) {
-    for (String way : struct.leaves.get(0).ways.keySet()) {
-      Pointer object = allocate(struct);
-      for (Leaf leaf : struct.leaves) {
-        long canary = oracle.canary(struct.name, leaf.path, leaf.element);
-        leaf.ways.get(way).write(object, canary);
-      }
-      check.expect(oracle.checkWritten(struct.name, object));
+    Pointer object = allocate(struct);
+    for (Leaf leaf : struct.leaves) {
+      leaf.way.write(object, oracle.canary(struct.name, leaf.path, leaf.element));
     }
+    check.expect(oracle.checkWritten(struct.name, object));
   }
 
   private void cCalls(Check check, AbiStruct struct) {

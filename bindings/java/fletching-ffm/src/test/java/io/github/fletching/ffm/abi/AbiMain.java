@@ -9,6 +9,6 @@ final class AbiMain {
   private AbiMain() {}
 
   public static void main(String[] args) {
-    new AbiSuite("java-ffm", AbiStructs.all()).main();
+    new AbiSuite("java-ffm", FfmStruct.all()).main();
   }
 }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.TestFactory;
 class AbiTest {
   @TestFactory
   Stream<DynamicTest> everyStructMatchesOracle() {
-    return new AbiSuite("java-ffm", AbiStructs.all())
+    return new AbiSuite("java-ffm", FfmStruct.all())
         .checks().stream().map(check -> dynamicTest(check.name(), check::run));
   }
 }

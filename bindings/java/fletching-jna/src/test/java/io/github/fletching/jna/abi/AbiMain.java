@@ -9,6 +9,6 @@ final class AbiMain {
   private AbiMain() {}
 
   public static void main(String[] args) {
-    new AbiSuite("java-jna", AbiStructs.all()).main();
+    new AbiSuite("java-jna", JnaStruct.all()).main();
   }
 }

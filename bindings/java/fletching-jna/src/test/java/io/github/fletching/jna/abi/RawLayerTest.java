@@ -49,7 +49,7 @@ class RawLayerTest {
   /** JNA writes a Structure back after a call, including a stale release callback. */
   @Test
   void structsDoNotExtendJnaStructure() throws ReflectiveOperationException {
-    for (AbiStruct struct : AbiStructs.all()) {
+    for (AbiStruct struct : JnaStruct.all()) {
       Class<?> type = Class.forName(getClass().getPackageName() + "." + struct.name());
       assertFalse(Structure.class.isAssignableFrom(type), struct.name());
     }
