@@ -72,7 +72,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
     },
     # A level down, so that users, who do not open CONTRIBUTING, do not see them.
     "CONTRIBUTING": {
-        "Guides": ["docs/adding-a-device", "docs/adding-a-language"],
+        "Guides": ["docs/adding-a-device", "docs/adding-a-language", "docs/layout-proofs"],
         "Tests and tools": ["cpp/*/README", "generator/*/README", "tests/**/README"],
     },
     "docs/reference/devices": {
