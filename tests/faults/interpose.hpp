@@ -38,7 +38,8 @@ class Engine {
     ++calls_[function];
     std::optional<int> error;
     for (Fault& fault : faults_) {
-      if (fault.function == function && --fault.left == 0) error = fault.error;
+      if (fault.function != function) continue;
+      if (fault.every || --fault.left == 0) error = fault.error;
     }
     return error;
   }
@@ -49,10 +50,10 @@ class Engine {
     changes_[function] += change;
   }
 
-  bool add_fault(std::string function, int64_t left, int error) {
-    if (left <= 0 || error == 0) return false;
+  bool add_fault(std::string function, bool every, int64_t left, int error) {
+    if ((!every && left <= 0) || error == 0) return false;
     const std::scoped_lock lock(mutex_);
-    faults_.push_back({std::move(function), left, error});
+    faults_.push_back({std::move(function), every, left, error});
     return true;
   }
 
@@ -84,6 +85,7 @@ class Engine {
  private:
   struct Fault {
     std::string function;
+    bool every;
     int64_t left;
     int error;
   };
@@ -111,7 +113,8 @@ using AnyCall = void (*)();
   }                                                                                               \
   extern "C" __attribute__((visibility("default"), ifunc("resolve_" #name))) void name();
 
-// Sets a fault from "function:n:error". `number_of` returns the number of an error's name, or 0.
+// Sets a fault from "function:n:error"; `*` for n is every call. `number_of` returns the number of
+// an error's name, or 0.
 template <class NumberOf, class CanFail>
 int set_fault(const char* text, NumberOf number_of, CanFail can_fail) {
   const std::string_view all = text;
@@ -119,10 +122,11 @@ int set_fault(const char* text, NumberOf number_of, CanFail can_fail) {
   const std::size_t second = all.find(':', first + 1);
   if (first == std::string_view::npos || second == std::string_view::npos) return EINVAL;
   const std::string function(all.substr(0, first));
-  const int64_t left = std::atoll(std::string(all.substr(first + 1, second - first - 1)).c_str());
+  const std::string when(all.substr(first + 1, second - first - 1));
   if (!can_fail(function)) return EINVAL;
   const int error = number_of(all.substr(second + 1));
-  return Engine::instance().add_fault(function, left, error) ? 0 : EINVAL;
+  const int64_t left = std::atoll(when.c_str());
+  return Engine::instance().add_fault(function, when == "*", left, error) ? 0 : EINVAL;
 }
 
 }  // namespace fletching::interpose
