@@ -18,7 +18,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
 /** Two copies of the library in one JVM, and JVMs that shut down. */
-public abstract class LoadersSuite {
+public class LoadersTest {
   /**
    * A static initializer that fails with a stack overflow fails permanently, and later exceptions
    * would reach C.
@@ -96,7 +96,7 @@ public abstract class LoadersSuite {
   }
 
   /** Returns the class loader of a library after use and shutdown. */
-  protected static WeakReference<ClassLoader> useAndShutDown() throws Exception {
+  public static WeakReference<ClassLoader> useAndShutDown() throws Exception {
     try (LibraryCopy copy = new LibraryCopy()) {
       Class<?> application = copy.loadClass(UnloadedApplication.class.getName());
       String used = "shutdown: called before: expected no further use";

@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-package io.github.fletching.jna;
-
-import io.github.fletching.testing.suite.LoadersSuite;
-
-class JnaLoadersTest extends LoadersSuite {}
