@@ -2,6 +2,9 @@
 
 package io.github.fletching;
 
+import static io.github.fletching.abi.Errno.ECANCELED;
+import static io.github.fletching.abi.Errno.ENOENT;
+
 import com.sun.jna.Function;
 import com.sun.jna.Pointer;
 import io.github.fletching.abi.DeviceType;
@@ -13,9 +16,6 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Both sides of the async stream, on which the conformance suite replays the traces. */
 public final class ReplayedStreams {
-  private static final int ENOENT = 2;
-  private static final int ECANCELED = 125;
-
   // JNA's callbacks must live until C releases the table.
   private static final Set<Object> TABLES = ConcurrentHashMap.newKeySet();
 

@@ -14,7 +14,13 @@ class ErrnoTest {
   @Test
   @EnabledOnOs(OS.LINUX)
   void constantsMatchLinux() {
+    assertEquals(2, Errno.ENOENT);
+    assertEquals(5, Errno.EIO);
+    assertEquals(12, Errno.ENOMEM);
+    assertEquals(16, Errno.EBUSY);
     assertEquals(22, Errno.EINVAL);
+    assertEquals(34, Errno.ERANGE);
+    assertEquals(125, Errno.ECANCELED);
     assertEquals(11, Errno.EAGAIN);
     assertEquals(38, Errno.ENOSYS);
     assertEquals(95, Errno.ENOTSUP);

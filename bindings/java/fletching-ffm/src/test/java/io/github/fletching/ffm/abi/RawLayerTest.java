@@ -2,6 +2,7 @@
 
 package io.github.fletching.ffm.abi;
 
+import static io.github.fletching.abi.Errno.EIO;
 import static java.lang.foreign.MemorySegment.NULL;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
@@ -28,8 +29,6 @@ import org.junit.jupiter.api.function.Executable;
 
 /** Behavior of the declarations beyond reading and writing fields. */
 class RawLayerTest {
-  private static final int EIO = 5;
-
   private final CapturedLog log = new CapturedLog();
   private final Arena arena = Arena.ofShared();
 

@@ -2,6 +2,7 @@
 
 package io.github.fletching.jna.abi;
 
+import static io.github.fletching.abi.Errno.EIO;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -28,8 +29,6 @@ import org.junit.jupiter.api.function.Executable;
 
 /** Behavior of the declarations beyond reading and writing fields. */
 class RawLayerTest {
-  private static final int EIO = 5;
-
   private final CapturedLog log = new CapturedLog();
 
   @AfterEach

@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.ENOMEM;
+
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.Array;
@@ -35,7 +37,6 @@ import java.util.stream.IntStream;
 
 /** A program on the counting engine: released memory is freed exactly once. */
 public final class Leaks {
-  private static final int ENOMEM = 12;
   private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
   private static final long SLAB = 64L * 80; // the slots of one array allocation
 

@@ -170,13 +170,6 @@ final class Raw {
     return Function.getFunction(new Pointer(get("get_last_error"))).invokeString(arguments, false);
   }
 
-  /** Returns the address from get_last_error. */
-  long callText() {
-    Object[] arguments = {pointer()};
-    Function function = Function.getFunction(new Pointer(get("get_last_error")));
-    return Pointer.nativeValue((Pointer) function.invoke(Pointer.class, arguments));
-  }
-
   boolean isReleased() {
     return get("release") == 0;
   }

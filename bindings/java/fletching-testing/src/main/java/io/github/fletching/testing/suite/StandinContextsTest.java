@@ -2,6 +2,9 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EBUSY;
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.EIO;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static io.github.fletching.testing.suite.Releases.awaited;
 import static io.github.fletching.testing.suite.Releases.onThread;
@@ -24,10 +27,6 @@ import org.junit.jupiter.api.Timeout;
 /** CUDA contexts, HIP devices, and stream captures, on the stand-ins. */
 @Timeout(120)
 class StandinContextsTest {
-  private static final int EIO = 5;
-  private static final int EBUSY = 16;
-  private static final int EINVAL = 22;
-
   @Test
   void deviceIsSetOnlyIfNotCurrent() {
     Gpu hip = Gpu.hip("standin");

@@ -2,6 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EINVAL;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static io.github.fletching.testing.suite.Releases.onThread;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -27,8 +28,6 @@ import org.junit.jupiter.api.Timeout;
 /** Events of CUDA and HIP, on the stand-ins. */
 @Timeout(120)
 class StandinEventsTest {
-  private static final int EINVAL = 22;
-
   static void onBoth(Consumer<Gpu> body) {
     body.accept(Gpu.cuda("standin"));
     body.accept(Gpu.hip("standin"));

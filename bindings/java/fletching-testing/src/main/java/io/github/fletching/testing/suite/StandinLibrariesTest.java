@@ -2,6 +2,9 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.ENOENT;
+import static io.github.fletching.abi.Errno.ENOSYS;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -18,9 +21,6 @@ import org.junit.jupiter.api.Test;
 /** Libraries that are missing or lack functions, each in a separate process. */
 class StandinLibrariesTest {
   private static final String DRIVER = "this machine has a driver";
-  private static final int ENOENT = 2;
-  private static final int ENOSYS = 38;
-  private static final int ENOTSUP = 95;
 
   /** Expects every operation to fail with this error, without using the event's handle. */
   private static void assertAllFail(DeviceType type, int code, String... parts) {

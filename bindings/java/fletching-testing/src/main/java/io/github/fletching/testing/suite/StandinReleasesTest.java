@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EIO;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static io.github.fletching.testing.suite.Releases.onThread;
 import static io.github.fletching.testing.suite.StandinEventsTest.onBoth;
@@ -20,9 +22,6 @@ import org.junit.jupiter.api.Timeout;
 /** releaseAfter always takes the array, and never releases it early. */
 @Timeout(120)
 class StandinReleasesTest {
-  private static final int EIO = 5;
-  private static final int ENOTSUP = 95;
-
   private static long leaked() {
     return DeviceArray.pendingReleases().leaked();
   }

@@ -2,6 +2,9 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EBUSY;
+import static io.github.fletching.abi.Errno.EIO;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static io.github.fletching.testing.suite.StandinEventsTest.onBoth;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -33,9 +36,6 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Timeout(120)
 @ExtendWith(LeakCheck.class)
 class StandinTensorsTest {
-  private static final int EIO = 5;
-  private static final int EBUSY = 16;
-  private static final int ENOTSUP = 95;
   private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
 
   private static DeviceType host(Gpu gpu) {

@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.EIO;
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static io.github.fletching.testing.suite.Raw.assertError;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -32,8 +34,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Streams that have failed, ended or are closed within a call, and their error messages. */
 @ExtendWith(LeakCheck.class)
 class StreamStatesTest {
-  private static final int EIO = 5;
-  private static final int EINVAL = 22;
   private static final String RESERVED =
       "ArrowDeviceArray.reserved: not zero: expected zeros; hint: fix the producer";
 

@@ -2,6 +2,11 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.EIO;
+import static io.github.fletching.abi.Errno.ENOMEM;
+import static io.github.fletching.abi.Errno.ENOSYS;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -30,11 +35,6 @@ import org.junit.jupiter.api.extension.ExtendWith;
 /** The function table DLPackExchangeAPI: this library's and foreign tables. */
 @ExtendWith(LeakCheck.class)
 class TensorExchangeTest {
-  private static final int EIO = 5;
-  private static final int ENOMEM = 12;
-  private static final int EINVAL = 22;
-  private static final int ENOSYS = 38;
-  private static final int ENOTSUP = 95;
   private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
   private static final long ALLOCATOR = 16;
   private static final long WORK_STREAM = 48;

@@ -2,6 +2,9 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.ENOTSUP;
+import static io.github.fletching.abi.Errno.ERANGE;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -30,9 +33,6 @@ import org.junit.jupiter.api.extension.ExtendWith;
 /** Device arrays as tensors. */
 @ExtendWith(LeakCheck.class)
 class TensorExportTest {
-  private static final int EINVAL = 22;
-  private static final int ERANGE = 34;
-  private static final int ENOTSUP = 95;
   private static final DlpackExportOptions PLAIN = DlpackExportOptions.defaults();
   private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
 

@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -42,8 +44,6 @@ import org.junit.jupiter.api.extension.ExtendWith;
 /** Tensors as device arrays, and the owners of tensors. */
 @ExtendWith(LeakCheck.class)
 class TensorImportTest {
-  private static final int EINVAL = 22;
-  private static final int ENOTSUP = 95;
   private static final ByteOrder OTHER_ORDER =
       ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN
           ? ByteOrder.LITTLE_ENDIAN

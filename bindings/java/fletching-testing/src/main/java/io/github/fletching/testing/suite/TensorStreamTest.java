@@ -2,6 +2,9 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.EIO;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -33,9 +36,6 @@ import org.junit.jupiter.api.extension.ExtendWith;
 /** The stream argument of __dlpack__, and the ordering of events. */
 @ExtendWith(LeakCheck.class)
 class TensorStreamTest {
-  private static final int EIO = 5;
-  private static final int EINVAL = 22;
-  private static final int ENOTSUP = 95;
   private static final long EVENT = 0x1230;
   private static final List<DeviceType> WITH_STREAMS =
       List.of(

@@ -2,6 +2,9 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EAGAIN;
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -25,9 +28,6 @@ import org.junit.jupiter.api.Test;
 
 /** Waiters that a program registers, and events that cannot be waited on. */
 class WaitersTest {
-  private static final int EAGAIN = 11;
-  private static final int EINVAL = 22;
-  private static final int ENOTSUP = 95;
   private static final long EVENT = 0x1234;
   private static final long QUEUE = 0x5678;
 
