@@ -47,7 +47,7 @@ class Run:
 # Most tests that reach these files start a JVM, which would not contain the mutant, so these tests
 # run in the mutant's JVM. VulkanEventsTest cannot: it needs a JVM without libfletching.
 GATED = ("Finding", "Opencl", "Validation", "VulkanContext")
-WITH_GATE = "*.ConformanceTest,*.Fake*Test,*.ValidationTest,*.WaitersTest"
+WITH_GATE = "*.ConformanceTest,*.OpenclTest,*.ValidationTest,*.VulkanContextTest,*.WaitersTest"
 CHILDREN = "*.VulkanEventsTest,*.StandinLibrariesTest,*LoadersTest"
 ASYNC_STRESS = "*.AsyncStressTest"  # slow
 TESTS = "io.github.fletching.*Test"  # the tests of the module, and the tests that both engines run

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.LayoutClass;
@@ -219,36 +218,6 @@ public abstract class EngineSuite {
 
   private static String libraryOf(String name) {
     return NativeLibraries.folder().resolve("libfletching_" + name + ".so").toString();
-  }
-
-  @Test
-  void libraryTriesEachName() {
-    Library library = library("/no/such/library.so", libraryOf("oracle"));
-    Symbol number = library.symbol("FletchingOracleAlign", "laa");
-    Symbol missing = library.symbol("fletching_has_no_such_symbol", "l");
-    library.load();
-    assertTrue(number.exists());
-    assertFalse(missing.exists());
-    assertLacks(missing::require);
-    Library other = library(libraryOf("oracle"));
-    Symbol alone = other.symbol("fletching_has_no_such_symbol", "l");
-    other.load(); // only operations that call the function fail
-    assertLacks(alone::call);
-  }
-
-  private static Library library(String... names) {
-    List<String> all = List.of(names);
-    return new Library("the oracle", all, all, all);
-  }
-
-  private static void assertLacks(Runnable action) {
-    FletchingException thrown = assertThrows(FletchingException.class, action::run);
-    assertEquals(38, thrown.errno());
-    assertEquals(
-        "the oracle: "
-            + libraryOf("oracle")
-            + " has no fletching_has_no_such_symbol; hint: install a newer version",
-        thrown.getMessage());
   }
 
   private static String printable(byte[] text) {

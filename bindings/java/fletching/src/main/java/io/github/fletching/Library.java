@@ -15,7 +15,7 @@ final class Library {
 
   final String title;
   private final List<String> names; // in the order of attempts
-  private final List<Symbol> symbols = new ArrayList<>();
+  final List<Symbol> symbols = new ArrayList<>();
   private String found;
   private volatile boolean loaded;
 

@@ -9,8 +9,8 @@ final class Symbol {
   /** The exported name, such as {@code cuEventDestroy_v2}. */
   final String name;
 
-  private final Library library;
-  private final String signature;
+  final Library library;
+  final String signature;
   long address; // 0 if the library lacks it
 
   Symbol(Library library, String name, String signature) {

@@ -61,7 +61,7 @@ public final class Validation {
   /** FLETCHING_LAYOUT of fletching/layout.h with 64-bit pointers. */
   static final long LAYOUT = 0x5a1a609a3aea647dL;
 
-  private static final Library LIBRARY = Library.fletching("validation through libfletching");
+  static final Library LIBRARY = Library.fletching("validation through libfletching");
   private static final Symbol CHECK_LAYOUT = LIBRARY.symbol("FletchingCheckLayout", "ila");
   private static final Symbol CHECK_ARRAY = LIBRARY.symbol("FletchingCheckArray", "iaaaaa");
   private static final Symbol CHECK_DEVICE_ARRAY =

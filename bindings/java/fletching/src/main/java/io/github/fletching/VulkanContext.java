@@ -17,7 +17,7 @@ import java.lang.ref.Reference;
  */
 public final class VulkanContext {
   private static final int TEXT = 1024;
-  private static final Library LIBRARY = Library.fletching("Vulkan events through libfletching");
+  static final Library LIBRARY = Library.fletching("Vulkan events through libfletching");
   private static final Symbol SYNCHRONIZE =
       LIBRARY.symbol("FletchingDeviceArraySynchronizeVulkan", "iaaa");
   private static final Symbol WAIT_ON = LIBRARY.symbol("FletchingDeviceArrayWaitOnVulkan", "iaaaa");

@@ -43,16 +43,18 @@ public final class Child {
    * keeps process-wide counts. The loader finds the interposers (tests/faults) first; they forward
    * every call that is not set to fail.
    */
-  static String run(Object suite, String method) {
+  static String run(Object suite, String method, String... options) {
     if ("here".equals(System.getenv("FLETCHING_TEST_CHILDREN"))) { // mutants exist only in this JVM
       call(suite.getClass(), method);
       return "";
     }
     String libraries = Objects.requireNonNullElse(System.getenv("LD_LIBRARY_PATH"), "");
     Path interposers = NativeLibraries.folder().resolve("interposers");
+    List<String> all = new ArrayList<>(List.of(options));
+    all.add("-XX:TieredStopAtLevel=1");
     return run(
         Child.class,
-        List.of("-XX:TieredStopAtLevel=1"),
+        all,
         List.of(suite.getClass().getName(), method),
         Map.of("LD_LIBRARY_PATH", interposers + File.pathSeparator + libraries));
   }
@@ -70,8 +72,13 @@ public final class Child {
       ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
       builder.environment().putAll(variables);
       Process process = builder.redirectOutput(output.toFile()).start();
-      boolean ended = process.waitFor(SECONDS, TimeUnit.SECONDS);
-      process.destroyForcibly().waitFor();
+      boolean ended;
+      try {
+        ended = process.waitFor(SECONDS, TimeUnit.SECONDS);
+      } finally {
+        process.destroyForcibly(); // also if the test has timed out
+      }
+      process.waitFor();
       String text = Files.readString(output);
       Files.delete(output);
       assertTrue(ended, main + ": did not end in " + SECONDS + " s: " + text);

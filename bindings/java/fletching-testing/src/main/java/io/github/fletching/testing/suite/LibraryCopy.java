@@ -3,7 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import io.github.fletching.abi.engine.Engines;
-import io.github.fletching.testing.FakeLibraryEngine;
+import io.github.fletching.testing.CountingEngine;
 import java.io.File;
 import java.lang.reflect.Method;
 import java.net.MalformedURLException;
@@ -66,8 +66,8 @@ public final class LibraryCopy extends URLClassLoader {
   }
 
   /**
-   * Runs a suite's method on a copy with the engine {@link FakeLibraryEngine}: as in a new process,
-   * no library is loaded and no runtime is initialized.
+   * Runs a suite's method on a copy with the engine {@link CountingEngine}: as in a new process, no
+   * library is loaded and no runtime is initialized.
    */
   static void run(Class<?> suite, String method) {
     Thread thread = Thread.currentThread();
@@ -75,7 +75,7 @@ public final class LibraryCopy extends URLClassLoader {
     String engine = System.getProperty(Engines.PROPERTY);
     LibraryCopy copy = new LibraryCopy(); // its daemon threads may outlive the call
     thread.setContextClassLoader(copy);
-    System.setProperty(Engines.PROPERTY, FakeLibraryEngine.NAME);
+    System.setProperty(Engines.PROPERTY, CountingEngine.NAME);
     try {
       Class<?> type = copy.loadClass(suite.getName());
       Method found = ReflectionSupport.findMethod(type, method).orElseThrow();

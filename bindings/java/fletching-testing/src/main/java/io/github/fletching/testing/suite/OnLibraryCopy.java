@@ -12,10 +12,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
-/**
- * Runs a test, or each test of a class, on a {@link LibraryCopy} with the engine for fake
- * libraries.
- */
+/** Runs a test, or each test of a class, on a {@link LibraryCopy} with the counting engine. */
 @Target({ElementType.METHOD, ElementType.TYPE})
 @Retention(RetentionPolicy.RUNTIME)
 @ExtendWith(OnLibraryCopy.Runner.class)

@@ -2,6 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EIO;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static io.github.fletching.testing.suite.Releases.awaited;
 import static io.github.fletching.testing.suite.Releases.errorOf;
@@ -32,8 +33,6 @@ import org.junit.jupiter.api.Timeout;
 /** Every CUDA and HIP call fails once, on the stand-ins. */
 @Timeout(120)
 class StandinFailuresTest {
-  private static final int EIO = 5;
-
   // From this index on, the operations also release an array, and a release cannot report an error.
   private static final int RELEASING = 4;
 
@@ -228,6 +227,27 @@ class StandinFailuresTest {
     gpu.destroyStream(gated.producer);
     gpu.destroyStream(gated.consumer);
     gpu.closeDevice(0); // also destroys the event
+  }
+
+  /** A call that only sets the mode can report the loss of another device. */
+  @Test
+  void onlyEventQueryReportsDeviceLoss() {
+    onBoth(
+        (gpu, gated) -> {
+          gated.shut();
+          Releases releases = new Releases();
+          releases.array(gpu.type).releaseAfter(gated.ofProducer());
+          for (int code : new int[] {304, 700}) {
+            gpu.setFault(gpu.exchangeMode + ":*:" + code);
+            awaitCalls(gpu, gpu.exchangeMode, 10);
+            releases.assertCount(0);
+            assertEquals(code == 700 ? 0 : 1, DeviceArray.pendingReleases().refused());
+            gpu.resetFaults();
+          }
+          gpu.setFault(gpu.query + ":*:700");
+          releases.waitFor(1);
+          gpu.resetFaults();
+        });
   }
 
   private static void awaitCalls(Gpu gpu, String function, int count) {

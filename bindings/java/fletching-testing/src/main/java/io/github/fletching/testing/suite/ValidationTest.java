@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.EINVAL;
+import static io.github.fletching.abi.Errno.ENOSYS;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -22,27 +24,28 @@ import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Validation;
 import io.github.fletching.Validation.Level;
 import io.github.fletching.Validation.Stress;
+import io.github.fletching.VendorFunctions;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.testing.FakeLibraryEngine;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Flow;
 import java.util.concurrent.ForkJoinPool;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Arrays and streams in the validation layer of libfletching. */
 @ExtendWith(LeakCheck.class)
 class ValidationTest {
-  private static final int EINVAL = 22;
-  private static final int ENOENT = 2;
-  private static final int ENOSYS = 38;
+  @BeforeAll
+  static void loadLibrary() {
+    NativeLibraries.open("libfletching.so.0.1");
+  }
 
   private static Schema schema(String format) {
     return new SchemaBuilder(format).build();
@@ -59,11 +62,6 @@ class ValidationTest {
 
   @Test
   void checkCorpusArrayFindsRuleOfCase() {
-    Child.run(this, "checkCorpus"); // libfletching stays loaded
-  }
-
-  void checkCorpus() {
-    NativeLibraries.open("libfletching.so.0.1");
     for (Corpus.Case each : Corpus.cases(Corpus.ARRAY)) {
       try (Schema schema = each.schema();
           DeviceArray array = each.array()) {
@@ -81,11 +79,6 @@ class ValidationTest {
 
   @Test
   void checkArrayOfOtherTypeDescribesFinding() {
-    Child.run(this, "checkOtherType");
-  }
-
-  void checkOtherType() {
-    NativeLibraries.open("libfletching.so.0.1");
     Array array = ints(0);
     try (Schema ints = schema("i");
         Schema texts = schema("u")) {
@@ -102,11 +95,6 @@ class ValidationTest {
 
   @Test
   void validateStreamReportsMissingBufferAtLevel() {
-    Child.run(this, "validateStreams");
-  }
-
-  void validateStreams() {
-    NativeLibraries.open("libfletching.so.0.1");
     assertEquals(List.of(), findings(0, Level.SHAPE));
     assertEquals(List.of(), findings(1, Level.PROTOCOL));
     List<Finding> findings = findings(1, Level.SHAPE);
@@ -127,11 +115,6 @@ class ValidationTest {
 
   @Test
   void validateStreamUnderStressHidesPrivateData() {
-    Child.run(this, "validateUnderStress");
-  }
-
-  void validateUnderStress() {
-    NativeLibraries.open("libfletching.so.0.1");
     for (Stress[] stress : List.of(new Stress[0], new Stress[] {Stress.PRIVATE_DATA})) {
       ArrayStream stream = ArrayStream.of(schema("i"), List.of(ints(0)).iterator());
       Validation.validate(stream, Level.SHAPE, finding -> {}, stress);
@@ -145,11 +128,6 @@ class ValidationTest {
 
   @Test
   void validateHandlerAcceptsCorrectStream() {
-    Child.run(this, "validateHandler");
-  }
-
-  void validateHandler() {
-    NativeLibraries.open("libfletching.so.0.1");
     List<Finding> findings = new CopyOnWriteArrayList<>();
     AsyncDeviceStream stream = new AsyncDeviceStream(1);
     long handler = Validation.validateHandler(stream.handlerAddress(), Level.SHAPE, findings::add);
@@ -185,11 +163,6 @@ class ValidationTest {
 
   @Test
   void validateHandlerReportsBatchBeforeSchema() {
-    Child.run(this, "validateEarlyBatch");
-  }
-
-  void validateEarlyBatch() {
-    NativeLibraries.open("libfletching.so.0.1");
     List<Finding> findings = new ArrayList<>();
     AsyncDeviceStream stream = new AsyncDeviceStream(1);
     Pointer handler =
@@ -205,11 +178,6 @@ class ValidationTest {
 
   @Test
   void throwingReportDoesNotPropagate() {
-    Child.run(this, "throwFromReport");
-  }
-
-  void throwFromReport() {
-    NativeLibraries.open("libfletching.so.0.1");
     DeviceArray array = new ArrayBuilder(1).buffers(0, 0).buildOn(DeviceType.CPU, -1, 0, null);
     List<DeviceArray> batches = List.of(array);
     DeviceArrayStream stream =
@@ -231,33 +199,24 @@ class ValidationTest {
 
   @Test
   @OnLibraryCopy
-  void missingLibraryErrorHasHint() {
-    FakeLibraryEngine.libraries(Map.of());
-    assertFails(
-        ENOENT,
-        Validation::reportLive,
-        "validation through libfletching: cannot load libfletching.so.0.1, libfletching.so; hint:");
-  }
-
-  @Test
-  @OnLibraryCopy
   void rejectsLibraryOfOtherLayout() {
-    FakeLibraryEngine.libraries(Map.of("libfletching.so", true));
-    FakeLibraryEngine.replace(
+    VendorFunctions.replace(
         "FletchingCheckLayout",
-        (layout, text, c, d, e) -> {
+        (layout, text, c, d) -> {
           new Pointer(text).setString(0, "layout: expected others");
           return EINVAL;
+        },
+        () -> {
+          assertFails(EINVAL, Validation::reportLive, "layout: expected others");
+          assertFails(EINVAL, Validation::reportLive, "layout: expected others");
         });
-    assertFails(EINVAL, Validation::reportLive, "layout: expected others");
-    assertFails(EINVAL, Validation::reportLive, "layout: expected others");
   }
 
   @Test
   @OnLibraryCopy
   void rejectsLibraryWithoutValidationLayer() {
-    FakeLibraryEngine.libraries(Map.of("libfletching.so", true));
-    FakeLibraryEngine.remove("FletchingCheckLayout");
-    assertFails(ENOSYS, Validation::reportLive, "libfletching.so has no FletchingCheckLayout");
+    String text = "libfletching.so.0.1 has no FletchingCheckLayout";
+    VendorFunctions.without(
+        "FletchingCheckLayout", () -> assertFails(ENOSYS, Validation::reportLive, text));
   }
 }

@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.abi.Errno.ENOENT;
+import static io.github.fletching.abi.Errno.ENOTSUP;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 
 import com.sun.jna.Memory;
@@ -9,6 +11,7 @@ import com.sun.jna.Pointer;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
+import io.github.fletching.Validation;
 import io.github.fletching.VulkanContext;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.NativeLibraries;
@@ -16,9 +19,6 @@ import org.junit.jupiter.api.Test;
 
 /** Waits on a Vulkan event with missing prerequisites; the conformance suite covers the others. */
 class VulkanEventsTest {
-  private static final int ENOENT = 2;
-  private static final int ENOTSUP = 95;
-
   @Test
   void waitRequiresContextAndLibfletching() {
     Child.run(this, "waitWithoutPrerequisites"); // libfletching stays loaded
@@ -37,6 +37,10 @@ class VulkanEventsTest {
           ENOENT,
           () -> array.isReady(context),
           "Vulkan events through libfletching: cannot load libfletching.so.0.1, libfletching.so; ");
+      assertFails(
+          ENOENT,
+          Validation::reportLive,
+          "validation through libfletching: cannot load libfletching.so.0.1, libfletching.so; hint");
       NativeLibraries.open("libfletching.so.0.1");
       assertFails(ENOTSUP, () -> array.waitOn(context.onQueue(0, 0, 0), 0x10));
     }
