@@ -7297,7 +7297,7 @@ const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* fi
   return (const DLPackExchangeAPI*)(const void*)first;
 }
 
-// SetError for the foreign allocator: copies the text into our failure.
+// SetError for the foreign allocator: copies the message into `failure`.
 static void copy_error(void* error_context, const char* kind, const char* text) {
   char shown_kind[80] = "";
   char shown[800] = "";

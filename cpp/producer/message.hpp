@@ -29,7 +29,7 @@ std::string foreign_text(const char* text);
 
 bool is_utf8(std::string_view text) noexcept;
 
-// Runs `work`. Returns 0 and an empty message, or the errno and the text of the exception.
+// Runs `work`. Returns 0 and an empty message, or the exception's errno value and message.
 template <class Work>
 int guarded(FletchingMessage* message, Work work) noexcept {
   write_message(message, "");

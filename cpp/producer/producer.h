@@ -93,9 +93,9 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerVerifyArray(const char* backend,
                                                            const struct ArrowSchema* schema,
                                                            const struct ArrowDeviceArray* array,
                                                            struct FletchingMessage* message);
-/* Reads the schema, every batch, and the end or the failure (errno EIO and the text of the
- * exported stream), releases the stream, then compares and releases everything it read. The
- * function takes ownership of the stream and releases it even on an error. */
+/* Reads the schema, every batch, and the end or the failure (EIO and the exported stream's
+ * message), releases the stream, then compares and releases everything it read. The function takes
+ * ownership of the stream and releases it even on an error. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerVerifyStream(const char* backend,
                                                             const char* case_name, int64_t batches,
                                                             int64_t fail_at,

@@ -69,7 +69,7 @@ class Call {
 
   Script& script() { return script_; }
 
-  /// A call with an out-struct invalidates the text of the last error.
+  /// A call with an out-struct invalidates the last error message.
   template <class Out>
   Script& begin(const Out* out) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(out);

@@ -39,4 +39,4 @@ class TemplateError(Exception):
 
 
 class UsageError(Exception):
-    """The command line names something unknown; the text lists the known values."""
+    """The command line names something unknown; the message lists the known values."""

@@ -84,7 +84,7 @@ def places_of(node: Any) -> Any:
 
 
 def run(root: Path, file: Path, text: str, *command: str) -> None:
-    """Runs check-spec with this text of the file; it must not crash."""
+    """Runs check-spec with `text` as the file's content; it must not crash."""
     path = root / file
     good = path.read_bytes()
     path.write_bytes(text.encode("utf-8", "surrogatepass"))

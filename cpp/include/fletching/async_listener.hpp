@@ -86,7 +86,7 @@ class AsyncListener {
   virtual void on_end() noexcept = 0;
 
   /// The stream has failed; queued tasks were dropped. A producer code that is not an errno value
-  /// becomes EIO, with "(code -5)" at the end of the text. `metadata` as in accept_task.
+  /// becomes EIO, with "(code -5)" at the end of the message. `metadata` as in accept_task.
   virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
 
   /// The handler's release is about to wait for a `take`, `drop`, `request` or `cancel` that runs

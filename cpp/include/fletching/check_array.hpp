@@ -42,7 +42,7 @@ struct ArrayFindings {
 
   [[nodiscard]] bool empty() const noexcept { return list.empty() && !more; }
 
-  /// Returns success, or EINVAL with the text of every finding: "array.children[1]: n_buffers is
+  /// Returns success, or EINVAL with the message of every finding: "array.children[1]: n_buffers is
   /// wrong: expected 2, got 3 (rule array.n-buffers-of-type); ...". ENOMEM.
   [[nodiscard]] Status status() const noexcept {
     if (empty()) return {};
@@ -400,8 +400,8 @@ inline Status check_same_schema(const ArrowSchema& first, const ArrowSchema& lat
   });
 }
 
-/// Checks that a batch matches the schema of its stream. Errors: EINVAL with the rule and the text
-/// of every finding; ENOMEM.
+/// Checks that a batch matches the schema of its stream. Errors: EINVAL with the rule and the
+/// message of every finding; ENOMEM.
 template <RawArray Raw>
 Status check_schema(const Schema& schema, const Raw& batch, std::string_view rule) noexcept {
   const Result<ArrayFindings> found = check_array(*schema, batch);

@@ -428,7 +428,7 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
 /// into the array. `says` is read during the call and not kept. The streams that it names must live
 /// until the owner is destroyed if consumer_stream is set, otherwise until this function returns.
 ///
-/// Errors: EINVAL for a description that violates a rule, with the rule in the text; ENOTSUP for
+/// Errors: EINVAL for a description that violates a rule, with the rule in the message; ENOTSUP for
 /// types, strides and masks that Arrow lacks; otherwise as for SyncEvent. Threads: any.
 template <class Object>
 Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& says, Object owner,

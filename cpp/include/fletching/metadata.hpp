@@ -83,7 +83,7 @@ class MetadataView {
   /// block with wrong lengths is read past its end, which cannot be detected.
   ///
   /// Errors: EINVAL for a negative count or length, and for a block that exceeds `limit`, with the
-  /// byte position in the text.
+  /// byte position in the message.
   static Result<MetadataView> read(const char* block, size_t limit = kNoLimit) noexcept {
     return detail::guarded([&]() -> Result<MetadataView> {
       if (block == nullptr) return MetadataView();

@@ -310,8 +310,8 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   = delete;
 
   /// The value. Without a value, throws std::system_error with the error's code and text; without
-  /// exceptions, prints the text and aborts. Do not call it where an exception must not propagate,
-  /// such as in a C callback.
+  /// exceptions, prints the message and aborts. Do not call it where an exception must not
+  /// propagate, such as in a C callback.
   T& value() & { return checked(), **this; }
   const T& value() const& { return checked(), **this; }
   T&& value() && { return checked(), *std::move(*this); }
@@ -384,7 +384,8 @@ class [[nodiscard]] Result<void> : public detail::ResultOperations<Result<void>>
   [[nodiscard]] bool ok() const noexcept { return content_.ok(); }
   explicit operator bool() const noexcept { return ok(); }
 
-  /// Throws std::system_error if there is an error; without exceptions, prints its text and aborts.
+  /// Throws std::system_error if there is an error; without exceptions, prints its message and
+  /// aborts.
   void value() const { content_.value(); }
   void operator*() const noexcept {}
 
@@ -482,7 +483,7 @@ std::invoke_result_t<Body> attempt(Body&& body, [[maybe_unused]] Failed failed) 
 #endif
 }
 
-/// Returns an Error, without its text if out of memory.
+/// Returns an Error, without its message if out of memory.
 inline Error plain_error(int code, std::string_view text) noexcept {
   return attempt([&] { return Error{code, std::string(text)}; },
                  [&] { return Error{code, std::string()}; });
@@ -494,7 +495,7 @@ std::invoke_result_t<Body> guarded(Body&& body) noexcept {
   return attempt(std::forward<Body>(body), &current_error);
 }
 
-/// Returns an Error with the result of `text()` as its text, or ENOMEM if out of memory.
+/// Returns an Error with the result of `text()` as its message, or ENOMEM if out of memory.
 template <class Text>
 FLETCHING_DETAIL_COLD Error error_with(int code, Text&& text) noexcept {
   return attempt([&] { return Error{code, std::forward<Text>(text)()}; }, &current_error);

@@ -124,9 +124,9 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 /// Ownership: the reader owns the stream and releases it. The caller owns schemas and batches,
 /// which may outlive the reader. Moving the reader invalidates its iterators.
 ///
-/// Errors: the errno value that the stream returned, with the text of get_last_error. A value that
-/// is not positive becomes EIO, and the text ends with "(code N)". Bytes that are not UTF-8 or
-/// printable are escaped as "\xNN", and the text is truncated to 4096 bytes. EINVAL, with the
+/// Errors: the errno value that the stream returned, with the message from get_last_error. A value
+/// that is not positive becomes EIO, and the message ends with "(code N)". Bytes that are not UTF-8
+/// or printable are escaped as "\xNN", and the message is truncated to 4096 bytes. EINVAL, with the
 /// rule's id, for a stream that violates a rule: a NULL callback, or a batch on a device type that
 /// the stream's device type does not allow (device-stream-result.accessible). ENOMEM. In strict
 /// mode the first schema is kept: a batch that does not match it (check_array) and a later schema

@@ -19,8 +19,8 @@ extern "C" {
  *
  * Each receives `context` of this struct, and sync_event and device_id of the ArrowDeviceArray;
  * sync_event is never NULL. Each returns 0, or an errno value after writing the reason to
- * message->text; `message` is never NULL, and its text is empty before the call. None may throw.
- * They are called from any thread, concurrently, but not after the process has begun to exit.
+ * message->text; `message` is never NULL, and is empty before the call. None may throw. They are
+ * called from any thread, concurrently, but not after the process has begun to exit.
  *
  * A function may be NULL if the runtime does not support it: the operation then returns an error.
  */

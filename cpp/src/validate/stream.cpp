@@ -215,7 +215,7 @@ template <class Raw>
 const char* lend_text(Stream<Raw>& stream, const char* text, const char* end) noexcept {
   if (!stream.log->has(FLETCHING_STRESS_POISON)) return text;
   const auto size = static_cast<std::size_t>(end - text) + 1;
-  // A second call does not invalidate the text of the first.
+  // A second call does not invalidate the message from the first.
   const bool is_same = stream.text == text && stream.text_size == size &&
                        std::memcmp(stream.text_copy, text, size) == 0;
   if (is_same) return stream.text_copy;

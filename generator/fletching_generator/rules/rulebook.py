@@ -203,7 +203,7 @@ def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> It
 def _check_dictionary(
     book: Rulebook, interface: DictionaryInterface, families: dict[str, Document], root: Path
 ) -> Iterator[Mistake]:
-    """The checks of an interface and the rules of its family have to know each other."""
+    """The checks of an interface and the rules of its family must refer to each other."""
     name = f"spec/{interface.id}.yaml"
     rules = [rule for family in book.families if family.id == interface.id for rule in family.rules]
     known = {rule.id for rule in rules}

@@ -79,7 +79,7 @@ inline std::string printable(const char* text) {
 }
 
 /// Returns a printable error for an error of foreign code. A non-positive code becomes EIO and the
-/// text ends with "(code N)". The text is empty if out of memory.
+/// message ends with "(code N)". The text is empty if out of memory.
 inline Error foreign_error(int code, const char* message) noexcept {
   Result<std::string> text = guarded([&]() -> Result<std::string> {
     std::string copy = printable(message);
@@ -90,7 +90,7 @@ inline Error foreign_error(int code, const char* message) noexcept {
   return {code, text.ok() ? *std::move(text) : std::string()};
 }
 
-/// Maximum number of bytes of a foreign text quoted in a message.
+/// Maximum number of bytes of a foreign string quoted in a message.
 inline constexpr std::size_t kQuotedBytes = 64;
 
 /// Returns `text` in quotes for a message: printable ASCII only, truncated if long. Throws

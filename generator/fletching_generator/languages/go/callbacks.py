@@ -94,7 +94,7 @@ class GoStruct:
 
     @property
     def last_error(self) -> GoCallback | None:
-        """The callback that returns the text of the last error."""
+        """The callback that returns the last error message."""
         found = (c for c in self.callbacks if c.field.name == "get_last_error")
         return next((c for c in found if c.type.returns == _TEXT and self.context), None)
 
@@ -104,7 +104,7 @@ class GoStruct:
         return release is not None and release.movable and release.field == callback.field
 
     def keeps_text(self, callback: GoCallback) -> bool:
-        """Returns whether the last error returns the text of a failure of this callback."""
+        """Returns whether get_last_error returns the message for a failure of this callback."""
         return self.last_error is not None and callback.failure == "C.EIO"
 
 

@@ -154,7 +154,7 @@ struct FletchingSubject {
   /** Makes later work on the stream wait for the event. Does not block. */
   int (*wait_on)(void* context, struct ArrowDeviceArray* array, void* stream,
                  struct FletchingMessage* message);
-  /** Gives the array an event that happens after all earlier work on the stream. */
+  /** Gives the array an event that completes after all earlier work on the stream. */
   int (*export_with_event)(void* context, struct ArrowDeviceArray* array, void* stream,
                            struct FletchingMessage* message);
   /** Takes ownership of the array, and releases it after all earlier work on the stream. */
