@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::errno::EIO;
 
-/// The number of bytes that are read from a foreign text.
+/// The maximum number of bytes read from a foreign string.
 const MAX_TEXT: usize = 4096;
 
 /// An errno value and a message, as the C interfaces return them.

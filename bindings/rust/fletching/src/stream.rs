@@ -141,9 +141,9 @@ impl<S: RawStream> IntoIterator for Owner<S> {
 /// error returned by `schema` is also the next item. Batches and schemas outlive the reader, which
 /// releases the stream on drop.
 ///
-/// Errors: the errno value that the stream returned, with the text of `get_last_error`; EIO if the
-/// value is not positive. EINVAL, with the id of the rule, for a callback that is NULL and for a
-/// batch whose memory is not accessible from the stream's device type.
+/// Errors: the errno value that the stream returned, with the message from `get_last_error`; EIO if
+/// the value is not positive. EINVAL, with the id of the rule, for a callback that is NULL and for
+/// a batch whose memory is not accessible from the stream's device type.
 ///
 /// Warnings: `device-stream.one-device-type` for a batch of another device type whose memory is
 /// accessible from every device that can access the stream's; `device-array.reserved-zero`.

@@ -215,7 +215,7 @@ fn driver_failures_become_errors<A: Api>() {
     gated.end();
 }
 
-/// Checks each count, and the text of a failed query.
+/// Checks each count, and the message of a failed query.
 fn pending_releases_counts_each_state<A: Api>() {
     let gated = Gated::<A>::new(0);
     let query = A::NAMES.query;

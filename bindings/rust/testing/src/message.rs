@@ -25,7 +25,7 @@ impl Message {
         text.to_string_lossy().into()
     }
 
-    /// Writes the text, cut at a character boundary if it is too long.
+    /// Writes the text, truncated at a character boundary if it is too long.
     pub fn write(&mut self, text: &str) {
         let mut size = text.len().min(self.0.len() - 1);
         while !text.is_char_boundary(size) {

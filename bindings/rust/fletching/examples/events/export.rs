@@ -1,4 +1,4 @@
-//! Exports an array while a CUDA stream still writes to it. Its event happens when the stream is
+//! Exports an array while a CUDA stream still writes to it. Its event completes when the stream is
 //! done.
 
 use std::ptr;

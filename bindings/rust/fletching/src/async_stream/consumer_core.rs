@@ -338,7 +338,7 @@ impl Core {
         });
     }
 
-    /// Removes the tasks from the queue, one by one.
+    /// Removes the tasks from the queue one by one, and passes each to `visit`.
     pub(super) fn each_queued(&self, mut visit: impl FnMut(Queued, &Promise)) {
         let Some(info) = self.info.get() else { return };
         self.out(self.lock(), (TASK, ptr::null_mut()), |inner| {

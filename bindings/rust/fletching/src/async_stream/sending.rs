@@ -198,7 +198,7 @@ impl<F, St> AsyncSending<F, St> {
             text => CString::new(printable(text.as_bytes())).unwrap_or_default(),
         };
         let (code, text) = (error.code(), text.as_ptr());
-        // SAFETY: no other call is running, and the text is valid during the call.
+        // SAFETY: no other call is running, and the message is valid during the call.
         unsafe { Handler::call_on_error(self.raw(), code, text, ptr::null()) };
         self.result = Err(error);
         self.finish();

@@ -141,8 +141,8 @@ pub struct ImportOptions {
     pub strided: Strided,
     /// Imports types that Arrow lacks as their storage type.
     pub as_storage: bool,
-    /// The stream that was passed to the producer. The array gets a `sync_event` that happens when
-    /// the current work on that stream is done. Before a copy, the host waits for the stream.
+    /// The stream that was passed to the producer. The array gets a `sync_event` that completes
+    /// when the current work on that stream is done. Before a copy, the host waits for the stream.
     pub stream: Option<ConsumerStream>,
 }
 

@@ -41,7 +41,7 @@ impl EventHandled {
     /// # Safety
     ///
     /// The consumer of the exported tensor reads the memory after `sync_event`: the event has
-    /// happened, or the consumer's work is ordered after it.
+    /// completed, or the consumer's work is ordered after it.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self(())

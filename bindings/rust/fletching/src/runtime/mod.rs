@@ -217,8 +217,8 @@ impl DeviceArray {
         Ok(ready != 0)
     }
 
-    /// Sets a `sync_event` that happens when the current work on the stream is done. Call it after
-    /// the work that fills the buffers; later work on the stream must not write to them.
+    /// Sets a `sync_event` that completes when the current work on the stream is done. Call it
+    /// after the work that fills the buffers; later work on the stream must not write to them.
     ///
     /// The event is created in the stream's context, without timing. It lives, at the same address,
     /// until the array and every child that was moved out of it are released; the last of these

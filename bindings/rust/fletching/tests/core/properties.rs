@@ -79,7 +79,7 @@ unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
     TEXT.with_borrow(|text| text.as_ptr().cast())
 }
 
-/// The message of an error for the text of a foreign stream.
+/// The error message for a foreign stream's message.
 fn shown(text: &[u8]) -> String {
     TEXT.set([text, &[0]].concat());
     let failing = [Err(Error::new(libc::EIO, ""))];
