@@ -51,9 +51,9 @@
 //
 // # Errors
 //
-// An error is a *Error: the errno value that C passes, and the message, which contains the text of a
-// foreign producer. errors.Is compares it with a syscall.Errno, with ErrClosed and with its cause. A panic
-// in a function that C calls, an iterator or a Close is recovered and becomes EIO.
+// An error is a *Error: the errno value that C passes, and the message, which contains the foreign producer's message.
+// errors.Is compares it with a syscall.Errno, with ErrClosed and with its cause. A panic in a function that C calls, an
+// iterator or a Close is recovered and becomes EIO.
 //
 // # Events
 //

@@ -15,15 +15,14 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// maxText is the maximum number of bytes read from a foreign text.
+// maxText is the maximum number of bytes read from a foreign string.
 const maxText = 4096
 
 // ErrClosed is the cause of errors about an owner that was closed, exported or moved.
 var ErrClosed = errors.New("closed or moved: expected a live struct")
 
-// Error is an errno value and a message, as the C interfaces return them. For an error returned by a
-// stream, the code is the producer's, and the message is the text of its get_last_error with unprintable
-// bytes escaped.
+// Error is an errno value and a message, as the C interfaces return them. For an error returned by a stream, the code
+// is the producer's, and the message is the result of get_last_error with unprintable bytes escaped.
 //
 // errors.Is finds the code (errors.Is(err, syscall.EINVAL)) and the cause.
 type Error struct {
@@ -45,7 +44,7 @@ func NewError(code syscall.Errno, message string, cause error) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// Error returns the message, or the text of the code if there is no message.
+// Error returns the message, or the code's description if there is no message.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return e.Code.Error()
@@ -80,7 +79,7 @@ func brokenRule(rule, message string) error {
 	return invalid("%s (rule %s)", message, rule)
 }
 
-// foreign returns the error of a foreign callback. A code below 1 becomes EIO, so the text includes it.
+// foreign returns the error of a foreign callback. A code below 1 becomes EIO, so the message includes it.
 func foreign(code int32, text string) *Error {
 	if code < 1 {
 		text = strings.TrimPrefix(fmt.Sprintf("%s (code %d)", text, code), " ")
@@ -114,7 +113,7 @@ func guarded(body func() error) (err error) {
 	return body()
 }
 
-// panicText returns the text of a panic. Printing its value may panic.
+// panicText returns a panic's message. Printing its value may panic.
 func panicText(problem any) (text string) {
 	defer func() {
 		if recover() != nil {

@@ -86,7 +86,7 @@ func succeed(t *testing.T, err error) {
 	}
 }
 
-// expectCode expects an error with a code and parts of its text.
+// expectCode expects an error with a code and parts of a message.
 func expectCode(t *testing.T, err error, code syscall.Errno, parts ...string) {
 	t.Helper()
 	if !errors.Is(err, code) {

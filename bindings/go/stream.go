@@ -27,10 +27,10 @@ type ArrayStream struct {
 // DeviceArrayStream owns an ArrowDeviceArrayStream and reads it batch by batch. Call Close. The caller must
 // close schemas and batches, which may outlive the stream.
 //
-// After an error the stream is dead: Schema and Next return that error again without calling a callback. The
-// error has the errno value that the stream returned, or EIO for a value that is not positive, with the text
-// of get_last_error. EINVAL, with the id of the rule, for a NULL callback and for a batch of another device
-// type, unless its memory is accessible to every device that can access memory of the stream's device type.
+// After an error the stream is dead: Schema and Next return that error again without calling a callback. The error has
+// the errno value that the stream returned, or EIO for a value that is not positive, with the message from
+// get_last_error. EINVAL, with the id of the rule, for a NULL callback and for a batch of another device type, unless
+// its memory is accessible to every device that can access memory of the stream's device type.
 //
 // Warnings: device-stream.one-device-type for a batch of another device type that is accepted for that
 // reason; device-array.reserved-zero.

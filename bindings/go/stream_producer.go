@@ -24,10 +24,10 @@ import (
 // release waits for the return of the iterator. Each batch costs a thread switch of some microseconds, which a
 // Reader avoids.
 //
-// If the iterator yields an error or panics, get_next returns the error, with its errno value or EIO (EIO for a
-// panic), and get_last_error its text. Later calls of get_next return it again. EINVAL for a batch on a device
-// whose memory the devices of the type cannot access, for a nil or closed batch, and for a batch of another type
-// than the schema, as far as Array.DeclareType and the structs show its type.
+// If the iterator yields an error or panics, get_next returns the error's errno value or EIO (EIO for a panic), and
+// get_last_error its message. Later calls of get_next return it again. EINVAL for a batch on a device whose memory the
+// devices of the type cannot access, for a nil or closed batch, and for a batch of another type than the schema, as far
+// as Array.DeclareType and the structs show its type.
 //
 // Errors: EINVAL if the schema is nil, closed or malformed, the device type is 0, or the iterator is nil; ENOMEM.
 // After an error the caller still owns the schema and the iterator.
@@ -206,7 +206,7 @@ func (p *producer[S, B, T]) Release(*S) {
 	p.lastError = nil
 }
 
-// answer returns the code of an error and keeps its text for get_last_error.
+// answer returns the code of an error and keeps its message for get_last_error.
 func (p *producer[S, B, T]) answer(err error) int32 {
 	C.free(p.lastError)
 	p.lastError = nil

@@ -18,10 +18,10 @@
 // DLPack): see [NewHandle]. The functions of DLPackExchangeAPI receive no struct. They call the value
 // passed to [SetDLPackExchangeAPI].
 //
-// A panic in Go never reaches C. The stub returns the failure value of the callback's contract: EIO,
-// -1, NULL, or no value. Where the struct has get_last_error, or the callback takes an error argument,
-// the text of the panic is reported there. [OnPanic] observes every panic. A method must not call
-// runtime.Goexit, and so must not call FailNow of package testing.
+// A panic in Go never reaches C. The stub returns the failure value of the callback's contract: EIO, -1, NULL, or no
+// value. Where the struct has get_last_error, or the callback takes an error argument, the panic's message is reported
+// there. [OnPanic] observes every panic. A method must not call runtime.Goexit, and so must not call FailNow of package
+// testing.
 //
 // # Threads
 //

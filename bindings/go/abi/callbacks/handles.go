@@ -24,7 +24,7 @@ const (
 
 type slot struct {
 	value      any
-	text       unsafe.Pointer // the text of a panic, in C memory
+	text       unsafe.Pointer // a panic's message, in C memory
 	generation uintptr
 	live       bool
 }
@@ -135,7 +135,7 @@ func find[T any](handle uintptr) T {
 	return value.(T)
 }
 
-// setText keeps the text of a panic for get_last_error until the next call.
+// setText keeps a panic's message for get_last_error until the next call.
 func setText(handle uintptr, text string) {
 	s, slot := lock(handle)
 	defer s.mutex.Unlock()

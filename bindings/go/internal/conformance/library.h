@@ -17,7 +17,8 @@
   result fletching_go_conformance_##name parameters;
 FLETCHING_GO_CONFORMANCE_FUNCTIONS(FLETCHING_GO_CONFORMANCE_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
+/* Returns NULL, or the reason why the library cannot be used, which is valid until the next
+ * call. */
 const char* fletching_go_conformance_open(const char* path);
 
 /* Returns the name of a subject, numbered from 0; NULL after the last. */

@@ -23,7 +23,8 @@
   result fletching_go_corpus_##name parameters;
 FLETCHING_GO_CORPUS_FUNCTIONS(FLETCHING_GO_CORPUS_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
+/* Returns NULL, or the reason why the library cannot be used, which is valid until the next
+ * call. */
 const char* fletching_go_corpus_open(const char* path);
 
 #endif /* FLETCHING_GO_CORPUS_LIBRARY_H */

@@ -19,7 +19,8 @@ FUNCTIONS(FORWARD)
   *(void**)&g_##name = dlsym(library, TEXT(THEIRS(name))); \
   if (g_##name == NULL) return "the symbol " TEXT(THEIRS(name)) " is missing";
 
-/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
+/* Returns NULL, or the reason why the library cannot be used, which is valid until the next
+ * call. */
 const char* OURS(open)(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return dlerror();

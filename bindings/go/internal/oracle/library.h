@@ -56,7 +56,8 @@
   result fletching_go_oracle_##name parameters;
 FLETCHING_GO_ORACLE_FUNCTIONS(FLETCHING_GO_ORACLE_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
+/* Returns NULL, or the reason why the library cannot be used, which is valid until the next
+ * call. */
 const char* fletching_go_oracle_open(const char* path);
 
 #endif /* FLETCHING_GO_ORACLE_LIBRARY_H */

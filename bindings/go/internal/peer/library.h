@@ -19,7 +19,8 @@
   result fletching_go_peer_##name parameters;
 FLETCHING_GO_PEER_FUNCTIONS(FLETCHING_GO_PEER_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
+/* Returns NULL, or the reason why the library cannot be used, which is valid until the next
+ * call. */
 const char* fletching_go_peer_open(const char* path);
 
 /* Fills in an array of one value for benchmarks. Its release frees C memory without entering Go. */
