@@ -19,9 +19,9 @@ import java.util.stream.StreamSupport;
  * stopped.
  *
  * <p>After an error the stream is dead: every reading method throws the error again and calls no
- * callback. The error is a {@link FletchingException} with the stream's errno value and the text of
- * get_last_error. The value is EIO if the stream's value is not positive, and EINVAL with the rule
- * id if a callback is NULL.
+ * callback. The error is a {@link FletchingException} with the stream's errno value and the message
+ * from get_last_error. The value is EIO if the stream's value is not positive, and EINVAL with the
+ * rule id if a callback is NULL.
  *
  * <p>Only one thread at a time may read: a concurrent call throws EBUSY. If two threads see the
  * same batch with hasNext, one of them gets a NoSuchElementException. No batch is lost. {@code

@@ -6,7 +6,7 @@ import io.github.fletching.abi.engine.Failures;
 
 /**
  * An errno value and a message, as used by the C interfaces. For an error returned by a stream,
- * they are the producer's value and the text of get_last_error, made printable.
+ * they are the producer's value and the message from get_last_error, made printable.
  */
 public final class FletchingException extends RuntimeException {
   private static final long serialVersionUID = 1;
@@ -100,7 +100,7 @@ public final class FletchingException extends RuntimeException {
     return invalid(message + " (rule " + rule + ")");
   }
 
-  /** The error of a foreign callback. A code below 1 becomes EIO and is added to the text. */
+  /** The error of a foreign callback. A code below 1 becomes EIO and is added to the message. */
   static FletchingException foreign(int code, String text) {
     String message = code < 1 ? (text + " (code " + code + ")").trim() : text;
     return new FletchingException(code, message);

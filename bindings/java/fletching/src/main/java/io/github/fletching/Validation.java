@@ -73,7 +73,7 @@ public final class Validation {
       LIBRARY.symbol("FletchingValidateAsyncHandler", "iaaa");
   private static final Symbol VALIDATE_LIVE = LIBRARY.symbol("FletchingValidateLive", "l");
 
-  // struct FletchingValidateOptions, followed by the text of the message.
+  // struct FletchingValidateOptions, followed by the message.
   private static final long LEVEL = 8;
   private static final long REPORT = 16;
   private static final long CONTEXT = 24;
