@@ -95,7 +95,7 @@ class _Table(ctypes.Structure):
 
 
 def _guarded(function: Callable[..., None]) -> Callable[..., int]:
-    """Wraps a function for C: an exception becomes its errno value and its text."""
+    """Wraps a function for C: an exception becomes its errno value and its message."""
 
     def call(_: object, *arguments: Any) -> int:
         code, text = 0, ""

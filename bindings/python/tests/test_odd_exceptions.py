@@ -1,4 +1,4 @@
-"""Exceptions whose text, errno or name cannot be read, on their way to C."""
+"""Exceptions whose message, errno or name cannot be read, on their way to C."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def check(error: Error, code: int, text: str) -> None:
 
 
 def raised_in_c(batches: Iterator[Any], expected: str) -> tuple[int, bool]:
-    """Returns the errno value that C sees, and whether the text is as expected."""
+    """Returns the errno value that C sees, and whether the message is as expected."""
     stream, array = abi.ArrowArrayStream(), abi.ArrowArray()
     capsule = ArrayStream.from_batches(SCHEMA, batches).__arrow_c_stream__()
     abi.move(struct_in(abi.ArrowArrayStream, capsule), stream)

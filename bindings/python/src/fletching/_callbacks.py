@@ -116,7 +116,7 @@ _PRIVATE = ("private_data", "manager_ctx")
 
 
 class _Implemented:
-    """An implementing object, with the text of its last error."""
+    """An implementing object, with its last error message."""
 
     __slots__ = ("error", "methods")
 
@@ -139,7 +139,7 @@ def implement(struct: Struct, methods: object) -> None:
     callback, call `withdraw` at the end.
 
     `release` (or `deleter`) may be missing, and need not mark the struct as released. Without
-    `get_last_error`, the struct returns the text of the exception that the last call raised.
+    `get_last_error`, the struct returns the message of the exception that the last call raised.
     Exceptions become results as `Callback` describes.
     """
     kind = type(struct)

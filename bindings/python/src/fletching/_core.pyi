@@ -528,11 +528,9 @@ def make_schema(
     children: Iterable[_HasSchema] = (),
     dictionary: _HasSchema | None = None,
 ) -> Schema:
-    """
-    Makes a schema from a format string of the C data interface, such as 'i', 'u' or '+s'.
-    With `dictionary`, the type of the values, `format` is that of the indices. Raises Error
-    for a text that contains a NUL, and for maps, run ends and dictionaries with wrong
-    children.
+    """Makes a schema from a format string of the C data interface, such as 'i', 'u' or '+s'. With
+    `dictionary`, the type of the values, `format` is that of the indices. Raises Error for a string
+    that contains a NUL, and for maps, run ends and dictionaries with wrong children.
     """
 
 def from_buffers(
