@@ -27,7 +27,7 @@ struct Cell {
   std::string direction;  // "stream_failure"
 };
 
-/// The answer of a subject: 0, or an errno value and its text.
+/// The answer of a subject: 0, or an errno value and its message.
 struct Answer {
   int code = 0;
   std::string text;

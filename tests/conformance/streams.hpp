@@ -16,7 +16,7 @@ inline constexpr std::int64_t kBatches = 3;  // batches of a stream of the peer 
 inline constexpr std::int64_t kFailAt = 2;   // index of the batch that the producer fails
 inline constexpr std::int64_t kNever = -1;
 inline constexpr std::size_t kMostText =
-    65536;  // limit for the text of an error, even if the peer's text is longer
+    65536;  // maximum length of an error message, even if the peer's is longer
 
 inline int validate(ArrowArrayStream& stream, std::int32_t level) {
   const FletchingValidateOptions options = layer(level);

@@ -49,7 +49,7 @@ bool is_tried_again(std::string_view function, ErrorReporting reporting) {
          function == "hipSetDevice" || function == "vkGetInstanceProcAddr";
 }
 
-// Whether the function returns the text of an error; if it fails, the error has a number instead.
+// Whether the function returns an error's description; if it fails, the error has a number instead.
 bool has_words(std::string_view function) { return contains(function, "GetError"); }
 
 // Whether the function returns a handle or number that means an error without a reason.

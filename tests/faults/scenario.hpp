@@ -24,7 +24,7 @@ struct Outcome {
   std::string fired_in;  // the step in which the fault fired, or ""
   ErrorReporting reporting = ErrorReporting::kReports;
   std::string failed_in;  // the step with the first error, or ""
-  std::string text;       // the text of that error
+  std::string text;       // that error's message
 };
 
 // One run. Set the fault, if any, before it.

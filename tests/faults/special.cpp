@@ -19,7 +19,7 @@ namespace {
 
 using testing::ReleasedArray;
 
-// The first problem, and the text of the error.
+// The first problem, and the error message.
 struct Verdict {
   std::string problem;
   std::string text;

@@ -22,7 +22,8 @@ struct Error {
 
 using detail::printable;
 
-/// Runs `work` and returns 0, or the errno value of its exception with the text in `message`.
+/// Runs `work` and returns 0, or the errno value of its exception, and stores the exception's text
+/// in `message`.
 template <typename Work>
 int guarded(std::string& message, const Work& work) noexcept {
   // The assigned strings are short enough not to allocate.

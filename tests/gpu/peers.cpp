@@ -2,7 +2,8 @@
 //
 // libfletching_gpu_peers: the functions that peers.py calls through ctypes. Exports gated data as
 // DLPack and as CUDA Array Interface, and imports and reads tensors of other libraries. Functions
-// return 0 or an errno value with its text in `message`; nothing throws. One thread calls them all.
+// return 0, or an errno value with an error in `message`; nothing throws. One thread calls them
+// all.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

@@ -28,7 +28,7 @@ CONSTANTS = "constants"  # the macros, reported like a struct with the direction
 
 
 class CellError(ValueError):
-    """A line that is not a cell; the text gives the reason."""
+    """A line that is not a cell; the message gives the reason."""
 
 
 @dataclass(frozen=True)

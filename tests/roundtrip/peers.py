@@ -3,8 +3,8 @@
     peers.py LANGUAGE
 
 The peers' arrays pass through the language and must return equal. The reference producer's cases
-pass through the language to the peers and are compared. An unsupported case must fail with the text
-in the peer's limits.
+pass through the language to the peers and are compared. An unsupported case must fail with the
+message in the peer's limits.
 One language per process, which can have only one Go runtime and one JVM. Exit codes: 0 all cells
 passed, 1 something failed, 2 a library could not be loaded.
 """

@@ -34,7 +34,7 @@ class Counters(ctypes.Structure):
 
 
 class ProducerError(Exception):
-    """A function of the producer failed; the text is its message."""
+    """A function of the producer failed; the message is the producer's."""
 
 
 class Producer:

@@ -1,5 +1,4 @@
-"""Calls each language from Python through the first of its subjects of the conformance suite
-(tests/conformance)."""
+"""Calls each language from Python through its first conformance subject (tests/conformance)."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ class Transit:
         self.released = 0
 
     def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
-        """Arguments are addresses. Returns the text of an error."""
+        """Arguments are addresses. Returns an error message."""
         for struct in (abi.ArrowSchema.from_address(schema), abi.ArrowArray.from_address(array)):
             abi.implement(struct, _Given(self, struct))
             self.given += 1

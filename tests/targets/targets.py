@@ -99,7 +99,7 @@ TARGETS = (
 
 
 class CannotRunError(Exception):
-    """A cell could not be started; the text gives the reason."""
+    """A cell could not be started; the message gives the reason."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 // The conversions of fletching/dlpack.hpp as C functions, for tests that exchange tensors with
-// other libraries. Each returns 0, or an errno value with the text in `message`.
+// other libraries. Each returns 0, or an errno value with an error in `message`.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

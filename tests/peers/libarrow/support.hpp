@@ -16,7 +16,8 @@
 
 namespace fletching::peers {
 
-/// The value of a libarrow Result. Throws on an error, which fails the test with its text.
+/// The value of a libarrow Result. Throws on an error, which fails the test with the error's
+/// message.
 template <class T>
 T value_of(arrow::Result<T> result) {
   EXPECT_TRUE(result.ok()) << result.status().ToString();

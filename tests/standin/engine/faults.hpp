@@ -23,7 +23,7 @@ class Faults {
   // Counts the call and returns the error to inject, if any.
   std::optional<int> count(std::string_view function);
 
-  // Parses the format of FletchingStandinSetFault. Returns false if the text is invalid.
+  // Parses the format of FletchingStandinSetFault. Returns false if the string is invalid.
   bool add(std::string_view text);
   void reset();
 

@@ -62,7 +62,7 @@ static_assert(static_cast<int>(CaptureStatus::kActive) == hipStreamCaptureStatus
 static_assert(static_cast<int>(CaptureStatus::kInvalidated) == hipStreamCaptureStatusInvalidated);
 static_assert(number(Status::kUnknown) == hipErrorUnknown);
 
-// As in HIP, an unknown number gives the text of hipErrorUnknown. NULL if a fault is injected.
+// As in HIP, an unknown number gets hipErrorUnknown's description. NULL if a fault is injected.
 const char* text_of(const char* function, const hipError_t& error,
                     const char* const Error::* member) {
   const char* text = nullptr;
