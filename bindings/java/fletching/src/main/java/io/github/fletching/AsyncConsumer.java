@@ -93,8 +93,10 @@ class AsyncConsumer {
     return new Received(batch, task.metadata, error[0]);
   }
 
-  /** Returns the error if the batch does not match the stream, and closes the batch; null if it
-   * matches. */
+  /**
+   * Returns the error if the batch does not match the stream, and closes the batch; null if it
+   * matches.
+   */
   private FletchingException errorOf(DeviceArray batch) {
     try {
       promise.check(batch, -1);

@@ -198,8 +198,9 @@ final class Cuda extends CapturingVendor {
       enterPrimary(deviceId);
     }
 
-    /** Uses the current context, or if there is none, the device's primary context if it is
-     * active. */
+    /**
+     * Uses the current context, or if there is none, the device's primary context if it is active.
+     */
     @Override
     void enterAny(long deviceId) {
       current = getCurrent();
