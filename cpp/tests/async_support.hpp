@@ -147,7 +147,8 @@ struct ProducerBench {
   ProducerBench(const ProducerBench&) = delete;
   ProducerBench& operator=(const ProducerBench&) = delete;
 
-  /// Delivers the schema, makes a request, pushes the batches and delivers those that are due.
+  /// Delivers the schema, makes a request, pushes the batches, and delivers the batches that are
+  /// due.
   void deliver(std::int64_t wanted, int batches) {
     EXPECT_TRUE(producer.schema(a_schema(ledger)).ok());
     queue.run_ready();

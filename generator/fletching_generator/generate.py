@@ -29,8 +29,8 @@ _ATTRIBUTES = ".gitattributes"
 def render_all(
     spec: Spec, book: Rulebook | None = None, root: Path | None = None
 ) -> dict[str, str]:
-    """The text of every generated file by path: the files of every language, the rules if `book` is
-    given, and the bundle of the core if `root` is given."""
+    """Returns the content of every generated file by path: the files of every language, the rules
+    if `book` is given, and the bundle of the core if `root` is given."""
     texts: dict[str, str] = {}
     for language in (*find_languages().values(), *_SUBJECTS):
         texts.update(render_module(language, spec))

@@ -7,7 +7,8 @@ from functools import cache
 
 from fletching_generator.async_stream.table import Case, Cell, Side
 
-# For each action: the variables that it reads besides its arguments, and those that it overwrites.
+# For each action: the variables that it reads besides its arguments, and the variables that it
+# overwrites.
 READS = {
     "add demand": {"demand"},
     "use demand": {"demand"},

@@ -265,7 +265,7 @@ MUTANTS = {
 
 @pytest.fixture(scope="module")
 def replay() -> Iterator[Any]:
-    """Replays the vectors on the model of an interface; returns the names of those that fail."""
+    """Replays the vectors on the model of an interface; returns the names of the failing ones."""
     folders = REPOSITORY / "bindings/python/tests", REPOSITORY / "tests/cuda_array_interface"
     sys.path[:0] = map(str, folders)
     import cuda_array_interface_vectors  # type: ignore[import-not-found]  # noqa: PLC0415

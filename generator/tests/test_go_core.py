@@ -1,4 +1,4 @@
-"""Tests the names of the core in the Go module, and the runtime of each device type."""
+"""Tests the core's names in the Go module, and the runtime of each device type."""
 
 from __future__ import annotations
 

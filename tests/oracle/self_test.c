@@ -878,7 +878,7 @@ static void TestVariants(void) {
   TestResults();
 }
 
-/* ---- Completeness: the tables contain everything that upstream's text declares ---- */
+/* ---- Completeness: the tables contain everything that upstream's headers declare ---- */
 
 /* Overwrites comments with blanks. */
 static void StripComments(char* text) {

@@ -21,8 +21,8 @@ struct Gate {
   std::shared_ptr<std::atomic<bool>> is_closed = std::make_shared<std::atomic<bool>>(false);
 };
 
-/// Calls a Python function on a thread of the producer or the executor. With a gate, calls it only
-/// if the gate is open.
+/// Calls a Python function on a producer or executor thread. With a gate, calls it only if the gate
+/// is open.
 class Notify {
  public:
   explicit Notify(nb::handle function, const Gate* gate = nullptr)

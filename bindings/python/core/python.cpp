@@ -177,7 +177,7 @@ void raise_without(const char* operation, const char* what, const char* expected
 
 namespace {
 
-/// Returns the Error of another stream, with its errno value and text unchanged.
+/// Returns another stream's Error, with its errno value and message unchanged.
 Error passed_on(nb::handle error) {
   const nb::object number = error.attr("errno"), text = error.attr("strerror");
   const auto code = static_cast<int>(PyLong_AsLong(number.ptr()));

@@ -117,8 +117,8 @@ class AsyncProducer {
   Status end() noexcept { return core_ == nullptr ? moved_from() : core_->end(); }
 
   /// Fails the stream: releases undelivered batches, then calls on_error with the error's code and
-  /// text and `metadata`, which is left out if malformed. Has no effect once the stream is over or
-  /// `end` was called.
+  /// message and `metadata`, which is omitted if malformed. Has no effect once the stream is over
+  /// or `end` was called.
   void fail(Error error, std::string metadata = {}) noexcept {
     if (core_ == nullptr) return;
     if (!detail::check_metadata(metadata).ok()) metadata.clear();

@@ -231,7 +231,7 @@ struct CudaMemory {
   }
 };
 
-/// Replaces the DLPack field in an error of the core by the key of the dictionary.
+/// Replaces the DLPack field in the core's error with the dictionary's key.
 inline Error in_words_of(const cuda_array_interface::Interface& says, const Error& error) {
   constexpr std::string_view kType = "DLTensor.dtype: no Arrow type for ";
   constexpr std::string_view kStruct = "DLTensor.";

@@ -204,11 +204,10 @@ FLETCHING_EXPORT void FletchingRecordedEventDestroy(struct FletchingRecordedEven
 /** Releases the array when the current work on the stream is done: for a consumer whose own work
  * still reads the buffers. Takes the array in every case, and never releases it early:
  *
- * - Normally it returns 0 at once. The release callback runs later, on a thread of the core or
- * where FletchingSetReleaseStarter puts it, and never inside a driver callback. The stream's
- * context is current then, and the callback may free memory while another thread captures. Up to 64
- * callbacks may block without delaying the others. A child that was moved out before is not
- * included.
+ * - Normally it returns 0 at once. The release callback runs later, on a core thread or where
+ * FletchingSetReleaseStarter puts it, and never inside a driver callback. The stream's context is
+ * current then, and the callback may free memory while another thread captures. Up to 64 callbacks
+ * may block without delaying the others. A child that was moved out before is not included.
  * - Without a thread or memory, it waits for the stream, releases the array and returns 0.
  * - If it cannot wait either, it leaks the array, counts it and returns the reason: EBUSY for a
  *   stream that is being captured (unless FLETCHING_CAPTURE_KEEP), ECHILD in a child of fork.
@@ -243,10 +242,10 @@ FLETCHING_EXPORT void FletchingPendingReleases(struct FletchingReleaseCounts* co
 /** An array whose release is due. */
 struct FletchingRelease;
 
-/** Sets a function that chooses the thread of release callbacks. It is called on a thread of the
- * core and must not block. It must arrange for one call of FletchingReleaseRun, soon, on another
- * thread, and return 0. If it returns another number, a thread of the core runs the callback. NULL
- * restores the default. Set it before the first release. */
+/** Sets a function that chooses the thread of release callbacks. It is called on a core thread and
+ * must not block. It must arrange for one call of FletchingReleaseRun, soon, on another thread, and
+ * return 0. If it returns another number, a core thread runs the callback. NULL restores the
+ * default. Set it before the first release. */
 FLETCHING_EXPORT void FletchingSetReleaseStarter(int (*start)(struct FletchingRelease* release));
 
 /** Destroys the event and calls the release callback of the array. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executors for the calls of an async stream: a queue of jobs, run on a thread of the caller or on
-// a worker thread.
+// Executors for the calls of an async stream: a queue of jobs, run on the caller's thread or on a
+// worker thread.
 #ifndef FLETCHING_EXECUTOR_HPP
 #define FLETCHING_EXECUTOR_HPP
 
@@ -56,7 +56,7 @@ class Executor {
   ~Executor() = default;
 };
 
-/// A queue of jobs that a thread of the caller runs. It allocates no memory, so `submit` cannot
+/// A queue of jobs that the caller runs on its thread. It allocates no memory, so `submit` cannot
 /// fail.
 ///
 /// It must outlive every stream that uses it: keep it until the handlers are released.

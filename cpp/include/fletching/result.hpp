@@ -309,8 +309,8 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
     requires(detail::kIsTested<T>)
   = delete;
 
-  /// The value. Without a value, throws std::system_error with the error's code and text; without
-  /// exceptions, prints the message and aborts. Do not call it where an exception must not
+  /// The value. Without a value, throws std::system_error with the error's code and message;
+  /// without exceptions, prints the message and aborts. Do not call it where an exception must not
   /// propagate, such as in a C callback.
   T& value() & { return checked(), **this; }
   const T& value() const& { return checked(), **this; }

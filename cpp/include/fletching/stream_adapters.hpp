@@ -78,8 +78,8 @@ struct HostSource {
 
 }  // namespace detail
 
-/// Converts a stream to a device stream on the CPU, without a copy. Consumes its argument. Errors
-/// of the stream keep their errno value and text.
+/// Converts a stream to a device stream on the CPU, without a copy. Consumes its argument. The
+/// stream's errors keep their errno value and message.
 ///
 /// Errors: EINVAL if `stream` is released; ENOMEM. On error the stream is released.
 inline Result<DeviceArrayStream> to_device_stream(ArrayStream stream) noexcept {

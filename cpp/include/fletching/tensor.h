@@ -137,7 +137,7 @@ FLETCHING_EXPORT int FletchingLegacyTensorImport(DLManagedTensor* tensor,
                                                  struct ArrowDeviceArray* array, uint64_t* flags,
                                                  struct FletchingMessage* message);
 
-/** Makes a tensor from memory of the caller, without a schema: copies `like` with its shape and
+/** Makes a tensor from the caller's memory, without a schema: copies `like` with its shape and
  * strides, NULL for row-major order. On success the deleter of *tensor calls `release(owner)` once,
  * on any thread. On error `release` is not called, and *tensor is NULL. `flags` are DLPack's. */
 FLETCHING_EXPORT int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,

@@ -14,7 +14,7 @@ using Reader = fletching::StreamReader<ArrowDeviceArrayStream>;
 
 constexpr const char* kCase = "record_batch";
 
-// Reads a stream of the producer batch by batch.
+// Reads the producer's stream batch by batch.
 Result<Reader> read_stream(const std::string& backend, FletchingProducerGate* gate, int64_t batches,
                            int64_t fail_at, int64_t window) {
   auto async = AsyncReader::create(window);

@@ -28,7 +28,7 @@
 
 namespace fletching::validate {
 
-inline constexpr std::size_t kMostText = std::size_t{1} << 16U;  // longest checked error text
+inline constexpr std::size_t kMostText = std::size_t{1} << 16U;  // longest checked error message
 inline constexpr int kMostErrno = 4095;                          // the maximum on any platform
 
 /// Whether a result is 0 or an errno value.

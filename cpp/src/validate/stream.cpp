@@ -43,7 +43,7 @@ struct Stream : Record {
     return &inner.get();
   }
 
-  /// Ends the lifetime of the last error text.
+  /// Ends the lifetime of the last error message.
   void end_text() noexcept {
     if (text == nullptr) return;
     if (std::memcmp(text, text_copy, text_size) != 0) {
@@ -57,7 +57,7 @@ struct Stream : Record {
   MovingStruct<Raw> inner;
   Filled<ArrowSchema> schema;
   Filled<typename Traits<Raw>::Batch> batch;
-  const char* text = nullptr;  // the producer's last error text, with the stress option
+  const char* text = nullptr;  // the producer's last error message, with the stress option
   const char* text_copy = nullptr;
   std::size_t text_size = 0;
   std::atomic<bool> inside = false;

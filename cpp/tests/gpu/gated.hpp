@@ -21,7 +21,7 @@ namespace fletching::testing {
 inline constexpr std::int32_t kOld = 0;
 inline constexpr std::int32_t kNew = 0x01010101;
 
-/// The handles of the default streams of CUDA and HIP.
+/// The handles of CUDA's and HIP's default streams.
 inline void* legacy_handle() { return Stream::legacy(ARROW_DEVICE_CUDA).handle(); }
 inline void* per_thread_handle() { return Stream::per_thread(ARROW_DEVICE_CUDA).handle(); }
 

@@ -60,7 +60,7 @@ def _compare_other_enumerators(
 
 
 def _verdict(value: int, unassigned: set[int], owner: str | None, what: str) -> tuple[str, str]:
-    """Returns severity and text for a number whose name is not in the spec."""
+    """Returns the severity and the message for a number whose name is not in the spec."""
     if value in unassigned:
         return ERROR, f"is {value}, a number that is never assigned"
     if owner is not None:

@@ -142,7 +142,7 @@ def read_header(
 def read_with_macro(
     header: Path, runs: Sequence[Run], macro: str, flags: Sequence[str]
 ) -> list[Run]:
-    """Returns the same runs with the macro predefined, including those with errors."""
+    """Returns the same runs with the macro predefined, including runs with errors."""
     languages = tuple(dict.fromkeys(run.language for run in runs))
     targets = tuple(dict.fromkeys(run.target for run in runs))
     again = extract(header, languages, targets, ["-D", macro, *flags])

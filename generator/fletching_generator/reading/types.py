@@ -42,8 +42,8 @@ class Pointer:
 
     to: Type  # Scalar("char")
     const: bool  # True for const char*
-    # The target: one value, an array, a NUL-terminated text, or opaque memory. Set for the pointers
-    # of a field and of its callback; not part of the C type.
+    # The target: one value, an array, a NUL-terminated string, or opaque memory. Set for the
+    # pointers of a field and of its callback; not part of the C type.
     target: Target | None = field(default=None, compare=False)  # "text"
     nullable: bool | None = field(default=None, compare=False)  # True: it may be NULL
 

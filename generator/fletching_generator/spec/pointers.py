@@ -97,7 +97,8 @@ def _describe_callback(points_to: Mapping[str, str], callback: Callback) -> Call
 
 
 def _pointers(callback: Callback, prefix: str = "") -> Iterator[str]:
-    """Yields the names of all pointers among arguments and result, and of those in an argument."""
+    """Yields the names of all pointers among the arguments and the result, and of pointers inside
+    an argument."""
     for argument in callback.arguments:
         if isinstance(argument.type, Callback):
             yield from _pointers(argument.type, f"{prefix}{argument.name}.")

@@ -142,11 +142,11 @@ FLETCHING_HOSTILE_EXPORT void FletchingHostileReadCounters(
     struct FletchingHostileCounters* counters);
 
 /* Ends the case and resets the counters. Extracts the tasks that handlers here kept. Waits until
- * every thread of the peer has ended and every handler is released, and up to two seconds for
- * structs that a thread of the code under test is about to release. Returns 0, or EBADMSG with the
- * first fault if anything is still alive or a mistake was counted. Stops waiting after 60 seconds,
- * or after the seconds in the environment variable FLETCHING_HOSTILE_SECONDS, and reports the
- * threads and handlers that remain. */
+ * every peer thread has ended and every handler is released, and up to two seconds for structs that
+ * a thread of the code under test is about to release. Returns 0, or EBADMSG with the first fault
+ * if anything is still alive or a mistake was counted. Stops waiting after 60 seconds, or after the
+ * seconds in the environment variable FLETCHING_HOSTILE_SECONDS, and reports the threads and
+ * handlers that remain. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileFinish(struct FletchingMessage* message);
 
 #ifdef __cplusplus

@@ -79,7 +79,7 @@ inline std::string printable(const char* text) {
 }
 
 /// Returns a printable error for an error of foreign code. A non-positive code becomes EIO and the
-/// message ends with "(code N)". The text is empty if out of memory.
+/// message ends with "(code N)". The message is empty if out of memory.
 inline Error foreign_error(int code, const char* message) noexcept {
   Result<std::string> text = guarded([&]() -> Result<std::string> {
     std::string copy = printable(message);

@@ -1,4 +1,4 @@
-"""Go: the names of the core in package `fletching`, and the runtime of each device type."""
+"""Go: the core's names in package `fletching`, and the runtime of each device type."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ inline std::string_view view_of(const MetadataCopy& copy) noexcept {
   return copy == nullptr ? std::string_view() : std::string_view(*copy);
 }
 
-/// Returns the error text for an incomplete on_schema call, or NULL if the call is complete.
+/// Returns the error message for an incomplete on_schema call, or NULL if the call is complete.
 inline const char* missing_for_schema(const ArrowAsyncDeviceStreamHandler& handler,
                                       const ArrowSchema* schema) noexcept {
   if (schema == nullptr || schema->release == nullptr)

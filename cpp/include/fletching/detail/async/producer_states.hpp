@@ -74,7 +74,7 @@ class AsyncProducerStates : public Job {
     return state_ == State::kInSchema || state_ == State::kStreaming;
   }
 
-  /// Frees undelivered batches without the lock. The job frees those in its lists.
+  /// Frees undelivered batches without the lock. The job frees the batches in its lists.
   void discard(Lock& lock) noexcept {
     const AsyncTaskList next = scheduled_ ? AsyncTaskList() : backlog_.pop_next();
     const AsyncTaskList ready = backlog_.pop_ready();
