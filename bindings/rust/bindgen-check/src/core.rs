@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compares the crate's declarations of the core with those that bindgen makes of its header.
+//! Compares the crate's declarations of the core with bindgen's output for the core's header.
 
 #[path = "../../fletching/src/c_core/declarations.rs"]
 mod ours;

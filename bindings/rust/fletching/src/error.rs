@@ -84,7 +84,7 @@ impl Error {
     ///
     /// # Safety
     ///
-    /// `message` is NULL or points to a NUL-terminated text.
+    /// `message` is NULL or points to a NUL-terminated string.
     pub(crate) unsafe fn foreign(code: c_int, message: *const c_char) -> Self {
         // SAFETY: guaranteed by the caller.
         let mut text = unsafe { printable_c(message) };
@@ -197,7 +197,7 @@ pub(crate) fn printable(text: &[u8]) -> String {
 ///
 /// # Safety
 ///
-/// `text` is NULL or points to a NUL-terminated text.
+/// `text` is NULL or points to a NUL-terminated string.
 pub(crate) unsafe fn printable_c(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();

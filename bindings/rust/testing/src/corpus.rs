@@ -48,7 +48,7 @@ pub struct Case<'a> {
     reason = "the tests pass the slots of owners"
 )]
 impl Case<'_> {
-    /// Panics with the message of the library unless `call` returns 0.
+    /// Panics with the library's message unless `call` returns 0.
     fn run(&self, call: impl FnOnce(*const c_char, *mut Message) -> c_int) {
         let mut message = Message::default();
         let code = call(self.name.as_ptr(), &mut message);

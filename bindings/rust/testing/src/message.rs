@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The error text of the C interfaces of the test libraries.
+//! The error message in the test libraries' C interfaces.
 
 use std::ffi::CStr;
 

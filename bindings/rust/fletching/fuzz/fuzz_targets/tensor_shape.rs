@@ -67,7 +67,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(reach.sum::<i64>(), 2 * size - 1, "{shape:?} {strides:?}");
         }
         let (shape, strides) = (shape.to_vec(), strides.to_vec());
-        // The position of a dimension of size 1 is arbitrary, so the text may differ.
+        // The position of a dimension of size 1 is arbitrary, so the result may differ.
         let imported = from_dlpack(tensor, &ImportOptions::default()).unwrap();
         assert!(imported.read_only);
         let mut array = imported.array;

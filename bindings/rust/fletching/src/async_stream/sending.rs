@@ -130,7 +130,7 @@ impl<F, St> AsyncSending<F, St> {
         sending
     }
 
-    /// A handle that ends the stream with an error of the caller.
+    /// A handle with which the caller ends the stream with an error.
     #[must_use]
     pub fn abort_handle(&self) -> AsyncAbort {
         AsyncAbort(Arc::clone(&self.core))

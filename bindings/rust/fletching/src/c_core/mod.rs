@@ -24,7 +24,7 @@ pub(crate) unsafe fn checked(
     if code == 0 {
         return Ok(());
     }
-    // SAFETY: a function that fails has written a NUL-terminated text.
+    // SAFETY: a function that fails has written a NUL-terminated string.
     let error = unsafe { Error::foreign(code, (&raw const (*message.as_ptr()).text).cast()) };
     // The core names no function, and options as in C.
     let text = error

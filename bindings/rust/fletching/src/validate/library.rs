@@ -11,7 +11,7 @@ use crate::Error;
 
 pub(super) type Message = [c_char; 1024];
 
-/// The names of the library, in the order in which they are tried.
+/// The library's names, in the order in which they are tried.
 const NAMES: &[&CStr] = if cfg!(windows) {
     &[c"fletching.dll"]
 } else if cfg!(target_vendor = "apple") {
@@ -94,7 +94,7 @@ pub(super) fn run(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error>
     let mut message = MaybeUninit::<Message>::zeroed();
     match call(message.as_mut_ptr()) {
         0 => Ok(()),
-        // SAFETY: a function that fails has written a NUL-terminated text.
+        // SAFETY: a function that fails has written a NUL-terminated string.
         code => Err(unsafe { Error::foreign(code, message.as_ptr().cast()) }),
     }
 }

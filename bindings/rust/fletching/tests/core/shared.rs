@@ -282,7 +282,7 @@ fn view_rejects_moved_out_dictionary() {
     drop(dictionary);
 }
 
-/// All fields are copied, except those that own something.
+/// All fields are copied, except fields that own memory.
 #[test]
 fn view_has_fields_of_struct() {
     let mut array = ArrowArray::zeroed();
