@@ -24,7 +24,7 @@ type ColumnReader struct {
 	nulls          int64
 }
 
-// ReadArray returns a reader of the array with the type of the schema.
+// ReadArray returns a reader for the array with the schema's type.
 //
 // Errors: EINVAL for a closed array or schema, for an array with an event or on a device that the CPU cannot read,
 // and for a length, an offset or a null count out of range.

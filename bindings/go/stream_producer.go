@@ -195,7 +195,7 @@ func (p *producer[S, B, T]) move(out unsafe.Pointer) error {
 	return batch.Export(out)
 }
 
-// GetLastError returns the error text of the last call.
+// GetLastError returns the last call's error message.
 func (p *producer[S, B, T]) GetLastError(*S) uintptr { return uintptr(p.lastError) }
 
 func (p *producer[S, B, T]) Release(*S) {

@@ -242,7 +242,7 @@ func TestIteratorErrorsReachConsumer(t *testing.T) {
 	expectClosed(t, "a stream of a closed schema", second(fletching.NewDeviceArrayStream(&schema, abi.DeviceCUDA, emptyBatches)))
 }
 
-// An exported stream fails again after an error. The text is valid until the next call.
+// An exported stream fails again after an error. The message is valid until the next call.
 func TestFailedStreamRepeatsError(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)

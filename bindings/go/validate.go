@@ -259,7 +259,7 @@ func loadValidation(operation string) error {
 	return err
 }
 
-// validationLibraries returns the names of the library, in the order of the attempts.
+// validationLibraries returns the library's names, in the order of the attempts.
 func validationLibraries(path string) []string {
 	switch {
 	case path != "":

@@ -67,7 +67,7 @@ func TestRunMissingPackageReturnsError(t *testing.T) {
 	}
 }
 
-// The run of the mutants also rejects such an entry, but hours later.
+// The mutation run also rejects an entry without a mutant, but hours later.
 func TestTableEntriesNameExistingMutants(t *testing.T) {
 	out := t.TempDir()
 	t.Chdir("../..")
