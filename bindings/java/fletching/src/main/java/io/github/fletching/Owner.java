@@ -171,7 +171,7 @@ public abstract class Owner implements AutoCloseable {
   /**
    * Frees all resources that keep this library's class loader reachable: C callbacks, the memory of
    * closed owners, the cleaner and the shutdown hook. Use it if the application is unloaded from a
-   * running JVM. No other code of the library may run during or after this call.
+   * running JVM. No other library code may run during or after this call.
    *
    * <p>The functions of the raw layer live as long as the process and are not freed. JNA cannot
    * free functions: its engine keeps the class loader reachable. The threads of {@link

@@ -101,7 +101,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     ended.add(schema);
   }
 
-  /** Returns the errno value, and keeps the error text for get_last_error. */
+  /** Returns the errno value, and keeps the error message for get_last_error. */
   private int answer(FletchingException error) {
     if (lastError != 0) {
       C.free(lastError);

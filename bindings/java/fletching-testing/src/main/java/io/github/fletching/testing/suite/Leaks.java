@@ -314,7 +314,7 @@ public final class Leaks {
         ArrayStream stream = ArrayStream.of(schema, batches)) {
       stream.moveTo(raw.address());
     }
-    for (int i = 0; i < 4; i++) { // get_schema frees the previous error text
+    for (int i = 0; i < 4; i++) { // get_schema frees the previous error message
       Raw schema = Raw.schema().fill(1);
       int code = raw.call("get_schema", schema);
       if (code == 0 && schema.isReleased()) {
@@ -324,7 +324,7 @@ public final class Leaks {
       Raw batch = Raw.array().fill(1);
       releaseIfLive(batch, raw.call("get_next", batch));
     }
-    raw.call("get_next", Raw.array()); // the stream's release frees the last error text
+    raw.call("get_next", Raw.array()); // the stream's release frees the last error message
     raw.release();
   }
 
