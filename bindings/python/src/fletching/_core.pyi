@@ -316,9 +316,7 @@ class DeviceArray:
 
     @property
     def sync_event(self) -> int:
-        """
-        The address of the event, 0 without an event. Valid for the lifetime of the array.
-        """
+        """The address of the event; 0 if there is none. Valid for the lifetime of the array."""
 
     def synchronize(self) -> None:
         """
@@ -408,9 +406,9 @@ class ArrayStream:
     """
     Batches in CPU memory: an iterator of Array that is read or exported once.
 
-    Owns an ArrowArrayStream. After some batches are read, the rest can be exported. Any
-    thread may use it; calls wait for each other, without the GIL. An error of the producer
-    raises an Error with its errno value and text. Arrow C stream interface.
+    Owns an ArrowArrayStream. After some batches are read, the rest can be exported. Any thread may
+    use it; calls wait for each other, without the GIL. If the producer fails, raises an Error with
+    the producer's errno value and message. Arrow C stream interface.
     """
 
     @property

@@ -133,7 +133,7 @@ def release(struct: Struct) -> None:
 
 
 def text(address: int | None) -> bytes | None:
-    """Returns the bytes of a NUL-terminated text, which may not be UTF-8; None for NULL."""
+    """Returns the bytes of a NUL-terminated string, which may not be UTF-8; None for NULL."""
     return ctypes.string_at(address) if address else None
 
 
