@@ -1,6 +1,6 @@
 """Checks every shell script and every command in a language.toml with ShellCheck.
 
-Exit codes: 0 all are right, 1 one is not, 2 could not run.
+Exit codes: 0 no findings, 1 findings, 2 could not run.
 """
 
 from __future__ import annotations

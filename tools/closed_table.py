@@ -10,7 +10,7 @@ from typing import Any
 
 
 class TableError(ValueError):
-    """The text names the file, the key and the expected value."""
+    """The message names the file, the key and the expected value."""
 
 
 def struct(

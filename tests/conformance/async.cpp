@@ -83,7 +83,7 @@ void play_handlers(Run& run) {
             });
 }
 
-/// A stream of the peer that the subject sends to itself.
+/// One of the peer's streams, which the subject sends to itself.
 struct SendContext {
   const FletchingSubject* subject;
   ArrowDeviceArrayStream* in;

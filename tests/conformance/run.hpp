@@ -215,7 +215,7 @@ void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play)
 /// on.
 void judge(Case& played, const Peer& peer, const Answer& answer, bool has_to_look);
 
-/// Calls a function of the subject and returns its result and text.
+/// Calls a function of the subject and returns its result and message.
 template <class Function, class... Arguments>
 Answer ask(const FletchingSubject& subject, Function function, Arguments... arguments) {
   FletchingMessage message{};

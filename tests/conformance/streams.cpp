@@ -33,7 +33,7 @@ bool is_supported(const FletchingSubject& subject) {
   }
 }
 
-/// Reads a stream of the peer through the subject, and releases another stream unread.
+/// Reads one of the peer's streams through the subject, and releases another stream unread.
 template <class Raw>
 void play_peers(Run& run, std::int32_t party) {
   each_peer(run, party, is_supported<Raw>(run.subject), [&](Case& played, const Peer& peer) {

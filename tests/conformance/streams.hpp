@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a stream of the subject to its end through the validation layer.
+// Reads the subject's stream to its end through the validation layer.
 #ifndef FLETCHING_TESTS_CONFORMANCE_STREAMS_HPP
 #define FLETCHING_TESTS_CONFORMANCE_STREAMS_HPP
 

@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A wrong struct from the code under test. The text names the field.
+/// A wrong struct from the code under test. The message names the field.
 struct Difference : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

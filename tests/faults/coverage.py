@@ -1,4 +1,4 @@
-"""The vendors' functions, and those that the sources of the kit use."""
+"""The vendors' functions, and the functions that the kit's sources use."""
 
 from __future__ import annotations
 

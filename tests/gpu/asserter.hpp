@@ -23,7 +23,7 @@ class Asserter {
   void require_success(const std::string& what, int code, const FletchingMessage& message) {
     require(code == 0, what + ": failed with errno " + std::to_string(code) + ": " + message.text);
   }
-  /// Requires a successful result of the library.
+  /// Requires that the library's result is a success.
   template <class T>
   void require_success(const std::string& what, const Result<T>& result) {
     require(result.ok(), what + (result.ok() ? "" : " failed: " + result.error().message()));

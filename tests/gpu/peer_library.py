@@ -28,7 +28,7 @@ _API.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class PeerError(Exception):
-    """An error or a finding of the library, with its message."""
+    """The library's error or finding, with its message."""
 
 
 class Library:

@@ -29,7 +29,8 @@ inline std::chrono::seconds check_limit() {
   return std::chrono::seconds(seconds > 0 ? seconds : 20);
 }
 
-/// The current case of a check, for the row of a check that hangs. The text must outlive the check.
+/// The current case of a check, for the row of a check that hangs. The string must outlive the
+/// check.
 inline std::atomic<const char*> g_subject{""};
 
 /// Watches one check during its lifetime. After the limit it prints the check's row and ends the

@@ -1,6 +1,6 @@
 """The commands that build and run each language's oracle test in a scratch tree.
 
-They come from language.toml and are a short form of those in `make test`: bash, in the language's
+They come from language.toml and are a subset of the tests in `make test`: bash, in the language's
 home in the scratch tree, with FLETCHING_LIB_DIR set to the folder of the good oracle and ROOT to
 the repository.
 """

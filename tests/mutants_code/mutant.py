@@ -58,7 +58,7 @@ class Placed:
 
 
 def insert(text: bytes, chosen: Sequence[tuple[int, Mutant]]) -> tuple[bytes, list[Placed]]:
-    """Inserts these mutants of one file, each with its number. No line of the text moves."""
+    """Inserts these mutants of one file, each with its number. No line moves."""
     opened: list[tuple[Mutant, int]] = []  # with positions in the new text, innermost last
     pieces: list[bytes] = []
     placed: list[Placed] = []

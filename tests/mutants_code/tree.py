@@ -127,7 +127,7 @@ class Tree:
                 yield from (p.mutant for p in placed if p.begin < end and p.end > start)
 
     def environment(self) -> dict[str, str]:
-        """The environment of the tests, including those in Python."""
+        """The environment of the tests, including the Python tests."""
         presets = json.loads((self._root / "CMakePresets.json").read_text(encoding="utf-8"))
         preset = next(p for p in presets["testPresets"] if p["name"] == PRESET)
         given = {

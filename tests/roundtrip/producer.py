@@ -65,8 +65,8 @@ class Producer:
         self._run(self._export_array, case, schema, array)
 
     def run_async(self, case: str, batches: int, fail_at: int, handler: int) -> None:
-        """Sends a stream to an async handler on a thread of the producer. If `fail_at` is not
-        negative, the stream fails before that batch."""
+        """Sends a stream to an async handler on a producer thread. If `fail_at` is not negative,
+        the stream fails before that batch."""
         message = Message()
         arguments = (None, case.encode(), batches, fail_at, handler, message)
         code = self._run_async(BACKEND.encode(), *arguments)

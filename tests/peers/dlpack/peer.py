@@ -41,7 +41,7 @@ _API.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class PeerError(Exception):
-    """An error of the library, with its message."""
+    """The library's error, with its message."""
 
 
 def _check(code: int, message: ctypes.Array[ctypes.c_char]) -> None:

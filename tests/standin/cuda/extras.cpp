@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that spec/runtimes.yaml does not name: those that nanoarrow's CUDA device calls, second
-// contexts, captures and graphs, the time between events, and the plain copies of tests.
+// Functions that spec/runtimes.yaml does not name: the functions that nanoarrow's CUDA device
+// calls, second contexts, captures and graphs, the time between events, and the plain copies of
+// tests.
 #include "../engine/errors.hpp"
 #include "face.hpp"
 
