@@ -15,7 +15,7 @@ namespace fletching::producer {
 void run_async(std::shared_ptr<Filler> filler, const Case& what, int64_t batches, int64_t fail_at,
                ArrowAsyncDeviceStreamHandler* handler);
 
-// Blocks until every such stream has ended and is released.
+// Blocks until every stream from run_async has ended and is released.
 void await_async() noexcept;
 
 }  // namespace fletching::producer
