@@ -279,7 +279,7 @@ impl fmt::Debug for SchemaBuilder {
     }
 }
 
-/// A builder of which at most this many levels are shown.
+/// Shows at most this many levels of a builder.
 struct Levels<'a>(&'a SchemaBuilder, usize);
 
 impl fmt::Debug for Levels<'_> {
