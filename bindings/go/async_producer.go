@@ -45,15 +45,14 @@ type AsyncProducer struct {
 	Open func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error)
 }
 
-// Send makes all calls of the handler at the address, on the calling goroutine. It returns when the
-// handler is released, after the batches have ended and the last task is extracted. It returns nil after
-// the end and if the consumer cancelled. Otherwise it returns the error that the consumer got, or that
-// the consumer returned. The handler is released in any case. If the context is done and the consumer has
-// not extracted a batch, Send returns early, and a goroutine releases the handler after the extraction.
-// arrow-go's consumer never extracts after its own context is done.
+// Send makes all calls to the handler at the address, on the calling goroutine. It returns when the handler is
+// released, after the batches have ended and the last task is extracted. It returns nil after the end and if the
+// consumer cancelled. Otherwise it returns the error that the consumer received or returned. The handler is released in
+// any case. If the context is done and the consumer has not extracted a batch, Send returns early, and a goroutine
+// releases the handler after the extraction. arrow-go's consumer never extracts after its own context is done.
 //
-// on_error gets an error of Open or of the batches, with its errno value or EIO; a panic, with EIO and its
-// message; and the cause of a context that is done before the end, with its errno value or ECANCELED.
+// on_error receives an error of Open or of the batches, with its errno value or EIO; a panic, with EIO and its message;
+// and the cause of a context that is done before the end, with its errno value or ECANCELED.
 // These errors, and a cancel, overtake batches that are not sent yet.
 //
 // Errors: EINVAL for a nil address, for a handler with a NULL callback, of which only release is called, for

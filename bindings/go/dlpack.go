@@ -193,8 +193,8 @@ type TensorImportOptions struct {
 	// they are arrow.fixed_shape_tensor, which supports any order.
 	Lists bool
 
-	// Copy copies misaligned elements, and elements in an order that Arrow cannot express, to new CPU memory if the
-	// host can read them. Otherwise they are ENOTSUP.
+	// Copy copies misaligned elements, and elements in an order that Arrow cannot express, to new CPU memory if the host
+	// can read them. Otherwise they cause ENOTSUP.
 	Copy bool
 
 	// Stream, unless nil, is the stream that was passed to the producer. The array gets a sync_event that completes
