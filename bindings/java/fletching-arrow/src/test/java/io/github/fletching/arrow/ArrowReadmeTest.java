@@ -23,7 +23,7 @@ class ArrowReadmeTest {
   }
 
   static VectorSchemaRoot receive(BufferAllocator allocator, long schema, long array) {
-    DeviceArray batch = DeviceArray.wrap(array); // of any producer; its event is waited for
+    DeviceArray batch = DeviceArray.wrap(array); // from any producer; import waits for its event
     return ArrowData.importVectorSchemaRoot(allocator, batch, Schema.wrap(schema), null);
   }
 

@@ -41,7 +41,7 @@ public final class Conformance {
     int call(Pointer context, long in, long out, Pointer message);
   }
 
-  /** Does the same for a schema and an array. */
+  /** Like {@code Passage}, for a schema and an array. */
   public interface Passages extends Callback {
     /** Returns 0 or an errno value. */
     int call(Pointer context, long schema, long array, long outSchema, long out, Pointer message);
