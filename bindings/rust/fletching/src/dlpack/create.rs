@@ -105,9 +105,9 @@ impl DlpackTensor {
         }
     }
 
-    /// Makes a read-only tensor of the values of any owner of a list, in row-major order:
-    /// `Arc<[T]>`, `bytes::Bytes` as `u8`, a memory map. The owner is dropped with the tensor, on
-    /// any thread. Copies nothing. Errors: as for [`from_vec`](Self::from_vec).
+    /// Makes a read-only tensor from the values in a list of any owner type, in row-major order and
+    /// without a copy: `Arc<[T]>`, `bytes::Bytes` as `u8`, a memory map. The owner is dropped with
+    /// the tensor, on any thread. Errors: as for [`from_vec`](Self::from_vec).
     pub fn from_values<T: DlpackElement>(
         owner: impl AsRef<[T]> + Send + 'static,
         shape: &[i64],
