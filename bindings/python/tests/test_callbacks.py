@@ -163,7 +163,7 @@ def test_callback_text_is_address_or_null() -> None:
 
 
 def test_callback_survives_move() -> None:
-    """The callback runs after it and the struct that it was assigned to were deleted."""
+    """The callback still runs after its Python object and the source struct are deleted."""
     seen = []
 
     target = ArrowSchema()
