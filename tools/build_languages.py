@@ -84,8 +84,8 @@ def needed(name: str, known: Mapping[str, Language]) -> list[str]:
 def build_all(
     progress: Progress, names: list[str], known: Mapping[str, Language], roundtrip: bool
 ) -> dict[str, bool]:
-    """Whether each was built. `names` must be in the order of the languages, so that each language
-    follows the languages that it waits for."""
+    """Returns whether each language was built. `names` must be in the order of the languages, so
+    that each language follows the languages that it waits for."""
     builds: dict[str, Future[bool]] = {}
     with ThreadPoolExecutor(max(len(names), 1)) as pool:
         for name in names:

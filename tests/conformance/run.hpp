@@ -211,8 +211,8 @@ void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play)
   }
 }
 
-/// Compares the answer with the peer's catalogue. Code that does not look may pass a broken struct
-/// on.
+/// Compares the answer with the peer's catalogue. A subject that does not check may pass an invalid
+/// struct on.
 void judge(Case& played, const Peer& peer, const Answer& answer, bool has_to_look);
 
 /// Calls a function of the subject and returns its result and message.

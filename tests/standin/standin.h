@@ -40,9 +40,9 @@ void FletchingStandinResetFaults(void);
 // count as one.
 int64_t FletchingStandinCalls(const char* function);
 
-// Returns when no stream can proceed: each is done, waits at a shut gate, or waits for such a
-// stream. Call this before checking that a stream is blocked: a stream that wrongly does not wait
-// is then done.
+// Returns when no stream can proceed: each is done, waits at a shut gate, or waits for a stream
+// that cannot proceed. Call this before checking that a stream is blocked: a stream that wrongly
+// does not wait is then done.
 void FletchingStandinSettle(void);
 
 // Returns the number of live objects, and fills `counts` unless it is NULL. Each reference to a

@@ -96,7 +96,8 @@ class Engine {
   void* function(const void* module, const char* name);
   void launch(const void* function, Stream& stream, std::uint64_t threads, void** arguments);
 
-  // Whether no stream can proceed: each is done, waits at a shut gate, or waits for such a stream.
+  // Whether no stream can proceed: each is done, waits at a shut gate, or waits for a stream that
+  // cannot proceed.
   bool settled();
 
   // Graphs.
