@@ -52,8 +52,8 @@ void bind_array_stream(nb::module_& module) {
       "Batches in CPU memory: an iterator of Array that is read or exported once.\n"
       "\n"
       "Owns an ArrowArrayStream. After some batches are read, the rest can be exported. Any\n"
-      "thread may use it; calls wait for each other, without the GIL. An error of the producer\n"
-      "raises an Error with its errno value and text. Arrow C stream interface.");
+      "thread may use it; calls wait for each other, without the GIL. If the producer fails,\n"
+      "raises an Error with the producer's errno value and message. Arrow C stream interface.");
   bind_stream_common(type, "def __iter__(self) -> ArrayStream",
                      "def __enter__(self) -> ArrayStream");
   type.def_static(

@@ -163,8 +163,8 @@ void bind_build(nb::module_& module) {
               "bytes] | None = None, children: collections.abc.Iterable[_HasSchema] = (), "
               "dictionary: _HasSchema | None = None) -> Schema"),
       "Makes a schema from a format string of the C data interface, such as 'i', 'u' or '+s'.\n"
-      "With `dictionary`, the type of the values, `format` is that of the indices. Raises Error\n"
-      "for a text that contains a NUL, and for maps, run ends and dictionaries with wrong\n"
+      "With `dictionary`, the type of the values, `format` is the indices' format. Raises Error\n"
+      "for a string that contains a NUL, and for maps, run ends and dictionaries with wrong\n"
       "children.");
   module.def(
       "from_buffers", &from_buffers, nb::arg("schema"), nb::arg("length"), nb::arg("buffers"),

@@ -118,7 +118,7 @@ void bind_device_array(nb::module_& module) {
           [](const PyDeviceArray& self) {
             return reinterpret_cast<uintptr_t>(raw(self).sync_event);
           },
-          "The address of the event, 0 without an event. Valid for the lifetime of the array.")
+          "The address of the event; 0 if there is none. Valid for the lifetime of the array.")
       .def("synchronize", &synchronize,
            "Blocks until the host may read the data, without the GIL. Ctrl-C interrupts the\n"
            "wait. Raises Error, as do the other waits: EINVAL for an invalid event, ENOTSUP for\n"

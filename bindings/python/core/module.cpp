@@ -98,7 +98,7 @@ NB_MODULE(_core_once, module) {
   bind_async_stream(module);
   bind_validate(module);
   module.def("from_arrow", &from_arrow, nb::arg("object").none(),
-             "Imports the data of an object that has an Arrow PyCapsule protocol.",
+             "Imports the data of an object that implements an Arrow PyCapsule protocol.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "
                      "ArrayStream | Schema"));
   bind_signatures(module);

@@ -23,7 +23,7 @@ _core\.from_arrow$:
     \from typing import overload
     @overload
     def from_arrow(object: _HasDeviceArray) -> DeviceArray:
-        """Imports the data of an object that has an Arrow PyCapsule protocol."""
+        """Imports the data of an object that implements an Arrow PyCapsule protocol."""
     @overload
     def from_arrow(object: _HasArray) -> Array: ...
     @overload
