@@ -222,7 +222,7 @@ char* encode_to(char* out, const Pairs& pairs) noexcept {
 
 /// Encodes pairs of strings: KeyValue, std::pair, the elements of a std::map. The result may be
 /// copied to any address and passed as `metadata`. It may contain NULs. An empty range is encoded
-/// as four zero bytes, although a schema without metadata has NULL.
+/// as four zero bytes, even though a schema without metadata has NULL.
 ///
 /// Errors: EINVAL for more than 2^31-1 pairs or a string of more than 2^31-1 bytes; ENOMEM.
 template <class Pairs>

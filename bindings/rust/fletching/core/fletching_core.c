@@ -6499,7 +6499,7 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
 struct tensor_layout {
   const struct tensor_type* type;
   int64_t item_bytes;  // size of a value
-  int64_t part_bytes;  // size and alignment of a part of a value
+  int64_t part_bytes;  // size and alignment of one part of a value
   int64_t n_values;
   uint64_t bytes;
   int32_t ndim;

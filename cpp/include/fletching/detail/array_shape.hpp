@@ -69,8 +69,8 @@ constexpr BufferWidth buffer_width(const Format& format, int64_t index) noexcept
   }
 }
 
-/// Returns the minimum length of the children of an array with `values` = offset + length. For
-/// other types the buffers determine it.
+/// Returns the minimum length of an array's children, where `values` is offset + length. For other
+/// types the buffers determine it.
 constexpr Size least_child_length(const Format& format, Size values) noexcept {
   switch (format.id) {
     case TypeId::kStruct:
