@@ -10,8 +10,8 @@
 //
 // The structs of arrow-go's package cdata are the C data interface's structs and need no conversion:
 //
-//	array, err := fletching.ImportArray(unsafe.Pointer(cArray)) // of a *cdata.CArrowArray
-//	err = array.Export(unsafe.Pointer(cArray))
+//	array, err := fletching.ImportArray(unsafe.Pointer(cArray)) // from a *cdata.CArrowArray err =
+//	array.Export(unsafe.Pointer(cArray))
 //
 // If the garbage collector owns the buffers of an array, cdata exports addresses of unpinned Go memory.
 // ExportArray and the other functions of this package pin it.
