@@ -40,8 +40,8 @@ class Scenario {
   void verify(const char* what, const Queue& queue, std::int32_t expected) {
     fletching::conformance::verify(played_, what, queue, expected);
   }
-  /// A queue that does not wait must see the old data, or the test proves nothing. While it
-  /// completes, an earlier read that does not wait would complete too.
+  /// Negative control: a queue that does not wait must see the old data. While it completes, an
+  /// earlier read that does not wait would complete too.
   void control() {
     const Queue unwaited = make_queue();
     read(unwaited);

@@ -173,7 +173,7 @@ void play_consumer_traces(Run& run);
 /// Ends a case of the peer, or a part of one. The peer's record must be clean.
 void expect_finished(Case& played);
 
-/// Plays the cases of a party of the hostile peer. After each, its record must be clean.
+/// Plays the hostile peer's cases for one party. After each, its record must be clean.
 template <class Play>
 void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play) {
   for (std::int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {

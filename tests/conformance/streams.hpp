@@ -12,7 +12,7 @@
 
 namespace fletching::conformance {
 
-inline constexpr std::int64_t kBatches = 3;  // batches of a stream of the peer or the producer
+inline constexpr std::int64_t kBatches = 3;  // number of batches in a peer's or producer's stream
 inline constexpr std::int64_t kFailAt = 2;   // index of the batch that the producer fails
 inline constexpr std::int64_t kNever = -1;
 inline constexpr std::size_t kMostText =

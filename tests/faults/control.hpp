@@ -21,7 +21,7 @@ struct Vendor {
   const char* error;
 };
 
-// The vendor of a backend of the reference producer; its runtime is nullptr for other backends.
+// The vendor of a reference producer's backend; its runtime is nullptr for other backends.
 inline Vendor vendor_of(const std::string& backend) {
   if (backend.starts_with("cuda")) return {&cuda::kRuntime, "CUDA_ERROR_LAUNCH_FAILED"};
   if (backend.starts_with("rocm")) return {&hip::kRuntime, "hipErrorLaunchFailure"};
