@@ -169,8 +169,8 @@ SPOILED = {
     ),
     "rule with a check that says it has none": (
         "rules/cuda-array-interface.yaml",
-        "text: The producer never sets stream to 0.\n    check: validator",
-        "text: The producer never sets stream to 0.\n    check: test",
+        "text: The producer never sets `stream` to 0.\n    check: validator",
+        "text: The producer never sets `stream` to 0.\n    check: test",
         r"rules\[\d+\]\.check: spec/cuda-array-interface\.yaml has a check for "
         r"'cai-stream\.not-zero'; hint: write 'check: validator'",
     ),

@@ -46,7 +46,7 @@ class Family:
     """The rules of one interface or protocol."""
 
     id: str  # "c-device-data": the file name without its ending
-    title: str  # "Rules of the C device data interface"
+    title: str  # "C device data interface rules"
     doc: str
     groups: dict[str, str]  # {"device-array": "ArrowDeviceArray"}: headings of the page
     rules: tuple[Rule, ...]
@@ -63,6 +63,7 @@ class TextSection:
     anchor: str  # "c.ArrowDeviceArray.reserved"; "" for a page without anchors
     hash: str  # "4c2bcc5bb5ab2f0f", see sections.py
     rules: tuple[str, ...]  # ("device-array.reserved-zero",); empty if the section demands nothing
+    url: str | None = None  # of a section on a separate page
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Text:
     sections: tuple[TextSection, ...]
 
     def link(self, section: TextSection) -> str:
-        return f"{self.url}#{section.anchor}" if section.anchor else self.url
+        url = section.url or self.url
+        return f"{url}#{section.anchor}" if section.anchor else url
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def _family(name: str, content: dict[str, Any]) -> Family:
 
 def _text(name: str, content: dict[str, Any]) -> Text:
     sections = (
-        TextSection(s["name"], s.get("anchor", ""), s["hash"], tuple(s["rules"]))
+        TextSection(s["name"], s.get("anchor", ""), s["hash"], tuple(s["rules"]), s.get("url"))
         for s in content["sections"]
     )
     functions = tuple(content.get("functions", ()))
