@@ -243,11 +243,11 @@ struct ArrowArray {
 #ifndef ARROW_C_DEVICE_DATA_INTERFACE
 #define ARROW_C_DEVICE_DATA_INTERFACE
 
-// The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
-// DLDeviceType. Unknown values are passed on unchanged.
+// The type of the device on which the buffers were allocated. An open set of numbers, the same as
+// DLPack's DLDeviceType. Fletching passes on unknown values unchanged.
 typedef int32_t ArrowDeviceType;
 
-// Main memory of the host, as for an ArrowArray without a device.
+// Host memory, as in an ArrowArray without an ArrowDeviceArray.
 #define ARROW_DEVICE_CPU 1
 // Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver.
 #define ARROW_DEVICE_CUDA 2
@@ -265,7 +265,7 @@ typedef int32_t ArrowDeviceType;
 #define ARROW_DEVICE_ROCM 10
 // Host memory pinned by ROCm (hipMallocHost).
 #define ARROW_DEVICE_ROCM_HOST 11
-// A device without an assigned number; the producer documents its meaning.
+// An extension device without a separate number; the producer documents the semantics.
 #define ARROW_DEVICE_EXT_DEV 12
 // Memory that CUDA migrates between host and GPU (cudaMallocManaged).
 #define ARROW_DEVICE_CUDA_MANAGED 13
@@ -276,10 +276,12 @@ typedef int32_t ArrowDeviceType;
 // Memory of a Qualcomm Hexagon DSP.
 #define ARROW_DEVICE_HEXAGON 16
 
-// An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
-// it through the embedded array.
+// An array whose buffers are on a device. Everything except the buffers is in CPU memory. To
+// release the struct, call `array.release(&array)` exactly once. To move it, copy the struct and
+// set `array.release` of the source to NULL.
 struct ArrowDeviceArray {
-  // The array. Its release callback also frees the event.
+  // The array. Its release callback also frees the event, and may free the buffers at once: call it
+  // after your work on the buffers has completed.
   struct ArrowArray array;
   // The number of the device among devices of its type.
   int64_t device_id;
@@ -288,7 +290,8 @@ struct ArrowDeviceArray {
   // NULL if the data can be read immediately. Otherwise the consumer must wait for this event
   // before it reads the buffers. The event is valid until the array is released.
   void* sync_event;
-  // Reserved for later versions. The producer sets every byte to zero.
+  // Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
+  // other values, because some producers leave the bytes unset.
   int64_t reserved[3];
 };
 
@@ -1234,13 +1237,13 @@ extern "C" {
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED 4UL
 
 // The type of the device that holds the memory. An open set of numbers, the same as
-// ArrowDeviceType. Unknown values are passed on unchanged.
+// ArrowDeviceType. Fletching passes on unknown values unchanged.
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else
 typedef enum {
 #endif
-  // Main memory of the host, as for an ArrowArray without a device.
+  // Host memory, as in an ArrowArray without an ArrowDeviceArray.
   kDLCPU = 1,
   // Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver.
   kDLCUDA = 2,
@@ -1258,7 +1261,7 @@ typedef enum {
   kDLROCM = 10,
   // Host memory pinned by ROCm (hipMallocHost).
   kDLROCMHost = 11,
-  // A device without an assigned number; the producer documents its meaning.
+  // An extension device without a separate number; the producer documents the semantics.
   kDLExtDev = 12,
   // Memory that CUDA migrates between host and GPU (cudaMallocManaged).
   kDLCUDAManaged = 13,
@@ -1274,8 +1277,8 @@ typedef enum {
   kDLTrn = 18,
 } DLDeviceType;
 
-// The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
-// values are passed on unchanged.
+// The category of an element type. DLDataType adds the width and the lanes. An open set: Fletching
+// passes on unknown values unchanged.
 typedef enum {
   // Signed integer.
   kDLInt = 0,
@@ -1425,8 +1428,8 @@ typedef struct DLPackExchangeAPI {
   // Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
   // for a stream.
   DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync;
-  // Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
-  // to Python.
+  // Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+  // returns control to its caller.
   DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync;
   // Returns the framework's current stream; NULL for the CPU.
   DLPackCurrentWorkStream current_work_stream;

@@ -153,11 +153,11 @@ def test_rejects_key_without_check(scratch: Scratch) -> None:
 def test_rejects_check_of_unknown_key(scratch: Scratch) -> None:
     path = scratch.root / "spec" / FILE
     text = path.read_text(encoding="utf-8")
-    start, end = text.index("  - name: stream\n"), text.index("# The type string:")
+    start, end = text.index("  - name: mask\n"), text.index("  - name: stream\n")
     path.write_text(text[:start] + text[end:], encoding="utf-8")
     found = scratch.mistakes()
     assert len(found) == 3
-    assert "checks[22].key: unknown key 'stream'; hint: use one of shape, typestr," in found[0]
+    assert "checks[19].key: unknown key 'mask'; hint: use one of shape, typestr," in found[0]
 
 
 def test_rejects_missing_file(scratch: Scratch) -> None:

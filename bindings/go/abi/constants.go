@@ -4,7 +4,7 @@
 package abi
 
 // DLDeviceType is DLDeviceType in C. The type of the device that holds the memory. An open set of
-// numbers, the same as ArrowDeviceType. Unknown values are passed on unchanged.
+// numbers, the same as ArrowDeviceType. Fletching passes on unknown values unchanged.
 type DLDeviceType = DeviceType
 
 // Constants of the C data interface.

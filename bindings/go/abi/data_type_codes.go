@@ -9,7 +9,7 @@ import (
 )
 
 // DLDataTypeCode is the type of DLDataType.Code, DLDataTypeCode in C. The category of an element
-// type. DLDataType adds the width and the lanes. An open set: unknown values are passed on
+// type. DLDataType adds the width and the lanes. An open set: Fletching passes on unknown values
 // unchanged.
 type DLDataTypeCode uint8
 

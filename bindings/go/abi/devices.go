@@ -8,14 +8,15 @@ import (
 	"strconv"
 )
 
-// DeviceType is ArrowDeviceType in C. The type of the device that holds the buffers. An open set of
-// numbers, the same as DLPack's DLDeviceType. Unknown values are passed on unchanged.
+// DeviceType is ArrowDeviceType in C. The type of the device on which the buffers were allocated.
+// An open set of numbers, the same as DLPack's DLDeviceType. Fletching passes on unknown values
+// unchanged.
 type DeviceType int32
 
 // The known device types.
 const (
-	// DeviceCPU is ARROW_DEVICE_CPU in Arrow, kDLCPU in DLPack. Main memory of the host, as for an
-	// ArrowArray without a device. Device id: none; -1 by Arrow's convention, 0 by DLPack's.
+	// DeviceCPU is ARROW_DEVICE_CPU in Arrow, kDLCPU in DLPack. Host memory, as in an ArrowArray
+	// without an ArrowDeviceArray. Device id: none; -1 by Arrow's convention, 0 by DLPack's.
 	DeviceCPU DeviceType = 1
 
 	// DeviceCUDA is ARROW_DEVICE_CUDA in Arrow, kDLCUDA in DLPack. Memory of an NVIDIA GPU,
@@ -28,7 +29,8 @@ const (
 	DeviceCUDAHost DeviceType = 3
 
 	// DeviceOpenCL is ARROW_DEVICE_OPENCL in Arrow, kDLOpenCL in DLPack. Memory of an OpenCL
-	// device. Device id: device number in the producer's context.
+	// device. Device id: index of the device in the producer's cl_context (CL_CONTEXT_DEVICES); no
+	// published text defines it.
 	DeviceOpenCL DeviceType = 4
 
 	// DeviceVulkan is ARROW_DEVICE_VULKAN in Arrow, kDLVulkan in DLPack. Memory of a Vulkan device.
@@ -51,8 +53,9 @@ const (
 	// by ROCm (hipMallocHost). Device id: HIP device ordinal of the context that pinned the memory.
 	DeviceROCMHost DeviceType = 11
 
-	// DeviceExtDev is ARROW_DEVICE_EXT_DEV in Arrow, kDLExtDev in DLPack. A device without an
-	// assigned number; the producer documents its meaning. Device id: defined by the producer.
+	// DeviceExtDev is ARROW_DEVICE_EXT_DEV in Arrow, kDLExtDev in DLPack. An extension device
+	// without a separate number; the producer documents the semantics. Device id: defined by the
+	// producer.
 	DeviceExtDev DeviceType = 12
 
 	// DeviceCUDAManaged is ARROW_DEVICE_CUDA_MANAGED in Arrow, kDLCUDAManaged in DLPack. Memory

@@ -146,12 +146,15 @@ type ArrowArray struct {
 }
 
 // ArrowDeviceArray is a struct of the C device data interface. An array whose buffers are on a
-// device. Everything except the buffers is in CPU memory. Release it through the embedded array.
+// device. Everything except the buffers is in CPU memory. To release the struct, call
+// `array.release(&array)` exactly once. To move it, copy the struct and set `array.release` of the
+// source to NULL.
 //
 // Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
 // ArrowDeviceArray structure.
 type ArrowDeviceArray struct {
-	// The array. Its release callback also frees the event.
+	// The array. Its release callback also frees the event, and may free the buffers at once: call
+	// it after your work on the buffers has completed.
 	//
 	// C: struct ArrowArray array. Mandatory, set by the producer, owned by the producer. Valid: any
 	// ArrowArray; if its release is NULL, the whole struct is released.
@@ -159,8 +162,9 @@ type ArrowDeviceArray struct {
 
 	// The number of the device among devices of its type.
 	//
-	// C: int64_t device_id. Mandatory, set by the producer. Valid: the runtime's device number; -1
-	// by convention for a device type without numbers (CPU).
+	// C: int64_t device_id. Mandatory, set by the producer. Valid: the number that the page of the
+	// device type defines; -1 by convention for a device type without device numbers, such as the
+	// CPU.
 	DeviceID int64
 
 	// The type of the device that can access the buffers.
@@ -179,7 +183,8 @@ type ArrowDeviceArray struct {
 	// without events.
 	SyncEvent uintptr
 
-	// Reserved for later versions. The producer sets every byte to zero.
+	// Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
+	// other values, because some producers leave the bytes unset.
 	//
 	// C: int64_t reserved[3]. Mandatory, set by the producer. Valid: all zero.
 	Reserved [3]int64
@@ -665,8 +670,8 @@ type DLPackExchangeAPI struct {
 	// exception set.
 	ManagedTensorToPyObjectNoSync DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc
 
-	// Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
-	// to Python.
+	// Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+	// returns control to its caller.
 	//
 	// C: DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync. Optional, set by the
 	// producer, owned by the producer. Valid: a function, or NULL if the framework has none.

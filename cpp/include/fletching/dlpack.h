@@ -46,13 +46,13 @@ extern "C" {
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED 4UL
 
 // The type of the device that holds the memory. An open set of numbers, the same as
-// ArrowDeviceType. Unknown values are passed on unchanged.
+// ArrowDeviceType. Fletching passes on unknown values unchanged.
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else
 typedef enum {
 #endif
-  // Main memory of the host, as for an ArrowArray without a device.
+  // Host memory, as in an ArrowArray without an ArrowDeviceArray.
   kDLCPU = 1,
   // Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver.
   kDLCUDA = 2,
@@ -70,7 +70,7 @@ typedef enum {
   kDLROCM = 10,
   // Host memory pinned by ROCm (hipMallocHost).
   kDLROCMHost = 11,
-  // A device without an assigned number; the producer documents its meaning.
+  // An extension device without a separate number; the producer documents the semantics.
   kDLExtDev = 12,
   // Memory that CUDA migrates between host and GPU (cudaMallocManaged).
   kDLCUDAManaged = 13,
@@ -86,8 +86,8 @@ typedef enum {
   kDLTrn = 18,
 } DLDeviceType;
 
-// The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
-// values are passed on unchanged.
+// The category of an element type. DLDataType adds the width and the lanes. An open set: Fletching
+// passes on unknown values unchanged.
 typedef enum {
   // Signed integer.
   kDLInt = 0,
@@ -237,8 +237,8 @@ typedef struct DLPackExchangeAPI {
   // Creates a Python tensor of the framework, which takes ownership of the memory. Does not wait
   // for a stream.
   DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync;
-  // Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
-  // to Python.
+  // Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+  // returns control to its caller.
   DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync;
   // Returns the framework's current stream; NULL for the CPU.
   DLPackCurrentWorkStream current_work_stream;

@@ -16,8 +16,13 @@ def check_meaning(
     interfaces: Mapping[str, Document],
     devices: Document,
     errata: Document,
+    *,
+    keys: set[str],
 ) -> None:
-    """Raises SpecError with all mistakes, by file and in the order of the lines."""
+    """Raises SpecError with all mistakes, by file and in the order of the lines.
+
+    `keys`: the keys of the CUDA Array Interface, which an erratum may be about.
+    """
     mistakes: list[Mistake] = []
     _check_guards(spec, project.reporter(mistakes))
     seen: set[str] = set()
@@ -30,7 +35,7 @@ def check_meaning(
                 _check_enumerators(typedef["enumerators"], ["typedefs", index], report)
         seen.add(interface.id)
     _check_devices(devices.content, macros, devices.reporter(mistakes))
-    _check_errata(spec, errata.reporter(mistakes))
+    _check_errata(spec, keys, errata.reporter(mistakes))
     if mistakes:
         order = {name: number for number, name in enumerate(_files(spec))}
         raise SpecError(*sorted(mistakes, key=lambda m: (order[m.file], m.line)))
@@ -244,8 +249,8 @@ def _check_device(device: dict, notes: dict, keys: list[str | int], report: Repo
         )
 
 
-def _check_errata(spec: Declarations, report: Report) -> None:
-    known = spec.declared_names
+def _check_errata(spec: Declarations, keys: set[str], report: Report) -> None:
+    known = spec.declared_names | keys
     ids: set[str] = set()
     for index, erratum in enumerate(spec.errata):
         if erratum.id in ids:
@@ -255,5 +260,5 @@ def _check_errata(spec: Declarations, report: Report) -> None:
             report(
                 ["errata", index, "about"],
                 f"'{erratum.about}' is not defined",
-                "name a struct, Struct.field, typedef or guard of the spec",
+                "name a struct, Struct.field, typedef, guard or key of the spec",
             )

@@ -34,6 +34,7 @@ class SpecFiles:
         self.project = self.read("project")
         self.devices = self.read("devices")
         self.errata = self.read("errata")
+        self.dictionary = self.read(_CUDA_ARRAY_INTERFACE)
         self.interfaces = {
             name: self.read(name, schema="interface") for name in self.project.content["interfaces"]
         }
@@ -67,14 +68,14 @@ def load_spec(root: Path, *, events: bool = True) -> model.Spec:
     """
     files = SpecFiles(root)
     declarations = _declarations(files)
-    runtimes, dictionary = files.read("runtimes"), files.read(_CUDA_ARRAY_INTERFACE)
+    runtimes = files.read("runtimes")
     ids = frozenset(erratum.id for erratum in declarations.errata)
     codes = {code.name: code.value for code in declarations.data_type_codes.enumerators}
     spec = model.Spec(
         **vars(declarations),
         runtimes=load_runtimes(runtimes),
         async_table=check_async(files.read("async"), files.read("async-scenarios"), ids),
-        cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, dictionary),
+        cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, files.dictionary),
         errno=read_errors(files.read("errno")),
         tensor_types=read_tensor_types(files.read(_TENSOR_TYPES), codes),
     )
@@ -103,7 +104,10 @@ def _declarations(files: SpecFiles) -> model.Declarations:
         notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
         errata=tuple(_erratum(erratum) for erratum in files.errata.content["errata"]),
     )
-    check_meaning(declarations, files.project, files.interfaces, files.devices, files.errata)
+    dictionary = files.dictionary.content
+    keys = {f"{dictionary['attribute']}.{key['name']}" for key in dictionary["keys"]}
+    parts = (files.project, files.interfaces, files.devices, files.errata)
+    check_meaning(declarations, *parts, keys=keys)
     return declarations
 
 

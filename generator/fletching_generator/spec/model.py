@@ -200,7 +200,7 @@ class Note:
 @dataclass(frozen=True)
 class Erratum:
     id: str  # "async-producer-release"
-    about: str  # "ArrowAsyncProducer": a struct, Struct.field, typedef or guard
+    about: str  # "ArrowAsyncProducer": a struct, Struct.field, typedef, guard or dictionary key
     says: tuple[tuple[str, str], ...]  # (("abi.h (pyarrow 26.0.0)", "no such callback"), ...)
     follow: str  # "abi.h (pyarrow 26.0.0)"
     why: str

@@ -504,8 +504,8 @@ type DLPackExchangeAPICallbacks interface {
 	// exception set.
 	ManagedTensorToPyObjectNoSync(tensor *abi.DLManagedTensorVersioned, outPyObject *uintptr) int32
 
-	// Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
-	// to Python.
+	// Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+	// returns control to its caller.
 	//
 	// Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
 	// makes no allocation; the framework still owns shape and strides. May be NULL: no argument.

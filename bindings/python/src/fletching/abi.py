@@ -103,28 +103,28 @@ def _other_name(unreleased: dict[int, str], number: int) -> str:
 
 
 ArrowDeviceType: TypeAlias = ctypes.c_int32
-"""The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
-DLDeviceType. Unknown values are passed on unchanged.
+"""The type of the device on which the buffers were allocated. An open set of numbers, the same as
+DLPack's DLDeviceType. Fletching passes on unknown values unchanged.
 """
 DLDeviceType: TypeAlias = ctypes.c_int32
 """The type of the device that holds the memory. An open set of numbers, the same as
-ArrowDeviceType. Unknown values are passed on unchanged.
+ArrowDeviceType. Fletching passes on unknown values unchanged.
 """
 DLDataTypeCode: TypeAlias = ctypes.c_uint8
-"""The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
-values are passed on unchanged.
+"""The category of an element type. DLDataType adds the width and the lanes. An open set: Fletching
+passes on unknown values unchanged.
 """
 
 
 class DeviceType(int):
-    """The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
-    DLDeviceType. Unknown values are passed on unchanged.
+    """The type of the device on which the buffers were allocated. An open set of numbers, the same
+    as DLPack's DLDeviceType. Fletching passes on unknown values unchanged.
 
     A struct field gives the plain number: DeviceType(array.device_type) has the name.
     """
 
     CPU: ClassVar[DeviceType]
-    """Main memory of the host, as for an ArrowArray without a device.
+    """Host memory, as in an ArrowArray without an ArrowDeviceArray.
 
     Device id: none; -1 by Arrow's convention, 0 by DLPack's.
     """
@@ -141,7 +141,8 @@ class DeviceType(int):
     OPENCL: ClassVar[DeviceType]
     """Memory of an OpenCL device.
 
-    Device id: device number in the producer's context.
+    Device id: index of the device in the producer's cl_context (CL_CONTEXT_DEVICES); no published
+    text defines it.
     """
     VULKAN: ClassVar[DeviceType]
     """Memory of a Vulkan device.
@@ -169,7 +170,7 @@ class DeviceType(int):
     Device id: HIP device ordinal of the context that pinned the memory.
     """
     EXT_DEV: ClassVar[DeviceType]
-    """A device without an assigned number; the producer documents its meaning.
+    """An extension device without a separate number; the producer documents the semantics.
 
     Device id: defined by the producer.
     """
@@ -422,7 +423,7 @@ def find_device(device_type: int) -> DeviceInfo | None:
 
 class DataTypeCode(int):
     """The category of an element type. DLDataType adds the width and the lanes. An open set:
-    unknown values are passed on unchanged.
+    Fletching passes on unknown values unchanged.
 
     A struct field gives the plain number: DataTypeCode(dtype.code) has the name.
     """
@@ -682,8 +683,9 @@ class ArrowArray(Struct):
 
 
 class ArrowDeviceArray(Struct):
-    """An array whose buffers are on a device. Everything except the buffers is in CPU memory.
-    Release it through the embedded array.
+    """An array whose buffers are on a device. Everything except the buffers is in CPU memory. To
+    release the struct, call `array.release(&array)` exactly once. To move it, copy the struct and
+    set `array.release` of the source to NULL.
 
     Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
     ArrowDeviceArray structure.
@@ -694,7 +696,8 @@ class ArrowDeviceArray(Struct):
     _movable_ = True
 
     array: ArrowArray
-    """The array. Its release callback also frees the event.
+    """The array. Its release callback also frees the event, and may free the buffers at once: call
+    it after your work on the buffers has completed.
 
     Mandatory, set by the producer, owned by the producer. Valid: any ArrowArray; if its release is
     NULL, the whole struct is released.
@@ -702,8 +705,8 @@ class ArrowDeviceArray(Struct):
     device_id: int
     """The number of the device among devices of its type.
 
-    Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention for a
-    device type without numbers (CPU).
+    Mandatory, set by the producer. Valid: the number that the page of the device type defines; -1
+    by convention for a device type without device numbers, such as the CPU.
     """
     device_type: int
     """The type of the device that can access the buffers.
@@ -718,7 +721,8 @@ class ArrowDeviceArray(Struct):
     the event table lists for the device type; always NULL for a type without events.
     """
     reserved: ctypes.Array[ctypes.c_int64]
-    """Reserved for later versions. The producer sets every byte to zero.
+    """Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
+    other values, because some producers leave the bytes unset.
 
     Mandatory, set by the producer. Valid: all zero.
     """
@@ -1238,8 +1242,8 @@ class DLPackExchangeAPI(Struct):
     set.
     """
     dltensor_from_py_object_no_sync: DLPackExchangeAPIDltensorFromPyObjectNoSync
-    """Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
-    to Python.
+    """Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+    returns control to its caller.
 
     Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
     framework has none.

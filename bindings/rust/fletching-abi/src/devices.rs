@@ -8,8 +8,8 @@ use core::fmt;
 use crate::{ArrowDeviceType, DLDeviceType};
 
 impl ArrowDeviceType {
-    /// Main memory of the host, as for an ArrowArray without a device. Device id: none; -1 by
-    /// Arrow's convention, 0 by DLPack's. Event: `sync_event` is always NULL.
+    /// Host memory, as in an ArrowArray without an ArrowDeviceArray. Device id: none; -1 by Arrow's
+    /// convention, 0 by DLPack's. Event: `sync_event` is always NULL.
     #[doc(alias = "ARROW_DEVICE_CPU")]
     #[doc(alias = "kDLCPU")]
     pub const CPU: Self = Self(1);
@@ -24,8 +24,9 @@ impl ArrowDeviceType {
     #[doc(alias = "ARROW_DEVICE_CUDA_HOST")]
     #[doc(alias = "kDLCUDAHost")]
     pub const CUDA_HOST: Self = Self(3);
-    /// Memory of an OpenCL device. Device id: device number in the producer's context. Event:
-    /// `sync_event` is a `cl_event*`, the address of the handle.
+    /// Memory of an OpenCL device. Device id: index of the device in the producer's cl_context
+    /// (CL_CONTEXT_DEVICES); no published text defines it. Event: `sync_event` is a `cl_event*`,
+    /// the address of the handle.
     #[doc(alias = "ARROW_DEVICE_OPENCL")]
     #[doc(alias = "kDLOpenCL")]
     pub const OPENCL: Self = Self(4);
@@ -54,8 +55,8 @@ impl ArrowDeviceType {
     #[doc(alias = "ARROW_DEVICE_ROCM_HOST")]
     #[doc(alias = "kDLROCMHost")]
     pub const ROCM_HOST: Self = Self(11);
-    /// A device without an assigned number; the producer documents its meaning. Device id: defined
-    /// by the producer. Event: documented by the producer.
+    /// An extension device without a separate number; the producer documents the semantics. Device
+    /// id: defined by the producer. Event: documented by the producer.
     #[doc(alias = "ARROW_DEVICE_EXT_DEV")]
     #[doc(alias = "kDLExtDev")]
     pub const EXT_DEV: Self = Self(12);

@@ -139,29 +139,31 @@ pub struct ArrowArray {
 // Extends ArrowArray with the device of the buffers and an event that completes when the data is
 // ready. The type is still in an ArrowSchema.
 
-/// The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
-/// DLDeviceType. Unknown values are passed on unchanged.
+/// The type of the device on which the buffers were allocated. An open set of numbers, the same as
+/// DLPack's DLDeviceType. Fletching passes on unknown values unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct ArrowDeviceType(pub i32);
 
-/// An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
-/// it through the embedded array.
+/// An array whose buffers are on a device. Everything except the buffers is in CPU memory. To
+/// release the struct, call `array.release(&array)` exactly once. To move it, copy the struct and
+/// set `array.release` of the source to NULL.
 ///
 /// Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
 /// ArrowDeviceArray structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowDeviceArray {
-    /// The array. Its release callback also frees the event.
+    /// The array. Its release callback also frees the event, and may free the buffers at once: call
+    /// it after your work on the buffers has completed.
     ///
     /// Mandatory, set by the producer, owned by the producer. Valid: any ArrowArray; if its release
     /// is NULL, the whole struct is released.
     pub array: ArrowArray,
     /// The number of the device among devices of its type.
     ///
-    /// Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention for a
-    /// device type without numbers (CPU).
+    /// Mandatory, set by the producer. Valid: the number that the page of the device type defines;
+    /// -1 by convention for a device type without device numbers, such as the CPU.
     pub device_id: i64,
     /// The type of the device that can access the buffers.
     ///
@@ -174,7 +176,8 @@ pub struct ArrowDeviceArray {
     /// Optional, set by the producer, owned by the producer. Valid: NULL, or an event of the type
     /// that the event table lists for the device type; always NULL for a type without events.
     pub sync_event: *mut c_void,
-    /// Reserved for later versions. The producer sets every byte to zero.
+    /// Reserved for later versions. The producer sets every byte to zero. A consumer does not
+    /// reject other values, because some producers leave the bytes unset.
     ///
     /// Mandatory, set by the producer. Valid: all zero.
     pub reserved: [i64; 3],
@@ -496,13 +499,13 @@ pub struct ArrowAsyncDeviceStreamHandler {
 // through which Python frameworks exchange tensors without Python calls.
 
 /// The type of the device that holds the memory. An open set of numbers, the same as
-/// ArrowDeviceType. Unknown values are passed on unchanged.
+/// ArrowDeviceType. Fletching passes on unknown values unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct DLDeviceType(pub i32);
 
-/// The category of an element type. DLDataType adds the width and the lanes. An open set: unknown
-/// values are passed on unchanged.
+/// The category of an element type. DLDataType adds the width and the lanes. An open set: Fletching
+/// passes on unknown values unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct DLDataTypeCode(pub u8);
@@ -760,8 +763,8 @@ pub struct DLPackExchangeAPI {
             out_py_object: *mut *mut c_void,
         ) -> c_int,
     >,
-    /// Describes a Python tensor in the caller's DLTensor. The result is valid until control
-    /// returns to Python.
+    /// Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+    /// returns control to its caller.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
     /// framework has none.

@@ -113,11 +113,11 @@ struct ArrowArray {
 #ifndef ARROW_C_DEVICE_DATA_INTERFACE
 #define ARROW_C_DEVICE_DATA_INTERFACE
 
-// The type of the device that holds the buffers. An open set of numbers, the same as DLPack's
-// DLDeviceType. Unknown values are passed on unchanged.
+// The type of the device on which the buffers were allocated. An open set of numbers, the same as
+// DLPack's DLDeviceType. Fletching passes on unknown values unchanged.
 typedef int32_t ArrowDeviceType;
 
-// Main memory of the host, as for an ArrowArray without a device.
+// Host memory, as in an ArrowArray without an ArrowDeviceArray.
 #define ARROW_DEVICE_CPU 1
 // Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver.
 #define ARROW_DEVICE_CUDA 2
@@ -135,7 +135,7 @@ typedef int32_t ArrowDeviceType;
 #define ARROW_DEVICE_ROCM 10
 // Host memory pinned by ROCm (hipMallocHost).
 #define ARROW_DEVICE_ROCM_HOST 11
-// A device without an assigned number; the producer documents its meaning.
+// An extension device without a separate number; the producer documents the semantics.
 #define ARROW_DEVICE_EXT_DEV 12
 // Memory that CUDA migrates between host and GPU (cudaMallocManaged).
 #define ARROW_DEVICE_CUDA_MANAGED 13
@@ -146,10 +146,12 @@ typedef int32_t ArrowDeviceType;
 // Memory of a Qualcomm Hexagon DSP.
 #define ARROW_DEVICE_HEXAGON 16
 
-// An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
-// it through the embedded array.
+// An array whose buffers are on a device. Everything except the buffers is in CPU memory. To
+// release the struct, call `array.release(&array)` exactly once. To move it, copy the struct and
+// set `array.release` of the source to NULL.
 struct ArrowDeviceArray {
-  // The array. Its release callback also frees the event.
+  // The array. Its release callback also frees the event, and may free the buffers at once: call it
+  // after your work on the buffers has completed.
   struct ArrowArray array;
   // The number of the device among devices of its type.
   int64_t device_id;
@@ -158,7 +160,8 @@ struct ArrowDeviceArray {
   // NULL if the data can be read immediately. Otherwise the consumer must wait for this event
   // before it reads the buffers. The event is valid until the array is released.
   void* sync_event;
-  // Reserved for later versions. The producer sets every byte to zero.
+  // Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
+  // other values, because some producers leave the bytes unset.
   int64_t reserved[3];
 };
 

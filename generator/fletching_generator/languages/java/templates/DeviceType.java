@@ -7,7 +7,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The type of the device that holds the buffers: an open set of numbers, the same as DLPack's.
+ * The type of the device on which the buffers were allocated: an open set of numbers, the same as
+ * DLPack's.
  *
  * <p>An unknown number is valid. It has no names and prints as {@code unknown(9999)}. Instances are
  * immutable and equal if their numbers are equal.

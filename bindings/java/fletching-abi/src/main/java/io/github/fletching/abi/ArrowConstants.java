@@ -66,7 +66,7 @@ public final class ArrowConstants {
   public static final String ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE =
       "ARROW:row_count:approximate";
 
-  /** Main memory of the host, as for an ArrowArray without a device. */
+  /** Host memory, as in an ArrowArray without an ArrowDeviceArray. */
   public static final int ARROW_DEVICE_CPU = 1;
 
   /** Memory of an NVIDIA GPU, allocated by the CUDA runtime or driver. */
@@ -93,7 +93,7 @@ public final class ArrowConstants {
   /** Host memory pinned by ROCm (hipMallocHost). */
   public static final int ARROW_DEVICE_ROCM_HOST = 11;
 
-  /** A device without an assigned number; the producer documents its meaning. */
+  /** An extension device without a separate number; the producer documents the semantics. */
   public static final int ARROW_DEVICE_EXT_DEV = 12;
 
   /** Memory that CUDA migrates between host and GPU (cudaMallocManaged). */

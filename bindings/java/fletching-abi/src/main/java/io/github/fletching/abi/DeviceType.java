@@ -7,13 +7,14 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The type of the device that holds the buffers: an open set of numbers, the same as DLPack's.
+ * The type of the device on which the buffers were allocated: an open set of numbers, the same as
+ * DLPack's.
  *
  * <p>An unknown number is valid. It has no names and prints as {@code unknown(9999)}. Instances are
  * immutable and equal if their numbers are equal.
  */
 public final class DeviceType {
-  /** Main memory of the host, as for an ArrowArray without a device. */
+  /** Host memory, as in an ArrowArray without an ArrowDeviceArray. */
   public static final DeviceType CPU =
       new DeviceType(1, "cpu", "ARROW_DEVICE_CPU", "kDLCPU", EventPointer.NONE, null);
 
@@ -86,7 +87,7 @@ public final class DeviceType {
           EventPointer.ADDRESS_OF_HANDLE,
           "hipEvent_t*");
 
-  /** A device without an assigned number; the producer documents its meaning. */
+  /** An extension device without a separate number; the producer documents the semantics. */
   public static final DeviceType EXT_DEV =
       new DeviceType(
           12, "ext_dev", "ARROW_DEVICE_EXT_DEV", "kDLExtDev", EventPointer.PRODUCER_DEFINED, null);

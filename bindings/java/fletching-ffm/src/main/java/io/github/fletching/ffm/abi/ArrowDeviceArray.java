@@ -14,8 +14,9 @@ import java.lang.foreign.StructLayout;
 import java.util.Objects;
 
 /**
- * An array whose buffers are on a device. Everything except the buffers is in CPU memory. Release
- * it through the embedded array.
+ * An array whose buffers are on a device. Everything except the buffers is in CPU memory. To
+ * release the struct, call `array.release(&amp;array)` exactly once. To move it, copy the struct
+ * and set `array.release` of the source to NULL.
  *
  * <p>Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowDeviceArray structure.
@@ -88,7 +89,8 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * The array. Its release callback also frees the event.
+   * The array. Its release callback also frees the event, and may free the buffers at once: call it
+   * after your work on the buffers has completed.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: any ArrowArray; if its release
    * is NULL, the whole struct is released.
@@ -103,8 +105,8 @@ public final class ArrowDeviceArray {
   /**
    * The number of the device among devices of its type.
    *
-   * <p>Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention for a
-   * device type without numbers (CPU).
+   * <p>Mandatory, set by the producer. Valid: the number that the page of the device type defines;
+   * -1 by convention for a device type without device numbers, such as the CPU.
    *
    * @param struct the struct, with its size
    * @return the number
@@ -171,7 +173,8 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Reserved for later versions. The producer sets every byte to zero.
+   * Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
+   * other values, because some producers leave the bytes unset.
    *
    * <p>Mandatory, set by the producer. Valid: all zero.
    *

@@ -142,8 +142,8 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
-   * to Python.
+   * Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+   * returns control to its caller.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL if the
    * framework has none.
@@ -387,8 +387,8 @@ public final class DLPackExchangeAPI {
   }
 
   /**
-   * Describes a Python tensor in the caller's DLTensor. The result is valid until control returns
-   * to Python.
+   * Describes a Python tensor in the caller's DLTensor. The result is valid until the consumer
+   * returns control to its caller.
    *
    * <p>Called by the consumer. Thread: any that holds the GIL. Times: any number of times. Inside:
    * makes no allocation; the framework still owns shape and strides. May be NULL: no argument.
