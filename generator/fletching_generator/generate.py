@@ -18,7 +18,7 @@ from .validation import rule_table
 from .vendors import vendor_checks
 
 # What makes files in addition to the languages.
-_SUBJECTS = (async_page, maps, pages, vendor_checks)
+_SUBJECTS = (async_page, maps, vendor_checks)
 # Folders of generated files only.
 GENERATED_ONLY = ("docs/reference",)
 # Folders that hold tools, build results, or the templates with their banners.
@@ -34,6 +34,7 @@ def render_all(
     texts: dict[str, str] = {}
     for language in (*find_languages().values(), *_SUBJECTS):
         texts.update(render_module(language, spec))
+    texts.update(render_module(pages, spec, book))
     if book is not None:
         for module in (rule_pages, rule_table):
             texts.update(render_module(module, spec, book))

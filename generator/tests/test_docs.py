@@ -10,6 +10,8 @@ import pytest
 from conftest import REPOSITORY
 
 from fletching_generator.docs.pages import declaration
+from fletching_generator.docs.prose import prose, published
+from fletching_generator.rules.rulebook import load_rulebook
 from fletching_generator.spec.model import Spec
 
 PAGES = "docs/reference"
@@ -36,7 +38,8 @@ def anchors(page: str) -> list[str]:
 def test_every_device_has_page(spec: Spec, pages: dict[str, str]) -> None:
     for device in spec.devices:
         page = pages[f"{PAGES}/devices/{device.name}.md"]
-        wanted = [device.doc, f"| {device.value} |", f"`{device.dlpack}`", device.device_id]
+        wanted = [prose(device.doc), f"| {device.value} |", f"`{device.dlpack}`"]
+        wanted += [prose(device.device_id), f"# {device.title} (`{device.name}`)\n"]
         wanted += [device.arrow or device.dlpack_only or "", device.event.type or "sync_event"]
         assert [text for text in wanted if text not in page] == [], device.name
     there = {PurePosixPath(p).stem for p in pages if PurePosixPath(p).parent.name == "devices"}
@@ -67,8 +70,8 @@ def test_every_erratum_has_anchor(spec: Spec, pages: dict[str, str]) -> None:
     for erratum in spec.errata:
         assert found.count(erratum.id) == 1, erratum.id
         section = page.split(f"\n## {erratum.id}\n")[1].split("\n## ")[0]
-        assert [said for _, said in erratum.says if said not in section] == [], erratum.id
-        assert erratum.why in section, erratum.id
+        assert [said for _, said in erratum.says if prose(said) not in section] == [], erratum.id
+        assert prose(erratum.why) in section, erratum.id
 
 
 def test_every_struct_and_field_is_described(spec: Spec, pages: dict[str, str]) -> None:
@@ -77,9 +80,29 @@ def test_every_struct_and_field_is_described(spec: Spec, pages: dict[str, str]) 
         for struct in interface.structs:
             section = page.split(f"\n## {struct.name}\n")[1].split("\n## ")[0]
             for field in struct.fields:
-                assert f"- **`{field.name}`**: {field.doc}\n  - Valid: {field.valid}.\n" in section
+                doc, valid = prose(field.doc), prose(field.valid)
+                assert f"- **`{field.name}`**: {doc}\n  - Valid: {valid}.\n" in section
                 said = (field.contract.times, field.contract.inside) if field.contract else ()
-                assert [text for text in said if text not in section] == []
+                assert [text for text in said if prose(text) not in section] == []
+
+
+def test_prose_marks_names_as_code() -> None:
+    assert prose("set n_children of __dlpack__.") == "set `n_children` of `__dlpack__`."
+    assert prose("a cudaEvent_t*, and MTLEvent*") == "a `cudaEvent_t*`, and `MTLEvent*`"
+    assert prose("sycl::get_pointer_type and BufferError") == (
+        "`sycl::get_pointer_type` and `BufferError`"
+    )
+    for unchanged in ("`*(cl_event*)array.sync_event`", "[x](a_b.md#c_d)", "bit i * bits, n * 2"):
+        assert prose(unchanged) == unchanged
+
+
+def test_published_sections_are_linked(spec: Spec) -> None:
+    texts = load_rulebook(REPOSITORY, spec).texts
+    for interface in spec.interfaces:
+        for struct in interface.structs:
+            link = published(interface.document, texts, struct.section)
+            assert link.startswith(f"[{struct.section}](https://"), struct.name
+    assert published("dlpack.h", (), "DLTensor") == "DLTensor"
 
 
 def test_links_between_pages_have_targets(pages: dict[str, str]) -> None:

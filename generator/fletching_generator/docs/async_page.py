@@ -6,6 +6,7 @@ from ..async_stream.table import Case, Cell, Side
 from ..render import Filters, Output
 from ..spec.model import Spec
 from .pages import cell as table_cell
+from .prose import prose
 
 Row = tuple[str, str, str, str, str]  # states, condition, actions, next, errata
 
@@ -58,4 +59,10 @@ def _links(errata: tuple[str, ...]) -> str:
     return ", ".join(f"[{name}](errata.md#{name})" for name in errata)
 
 
-FILTERS: Filters = {"arrows": arrows, "cell": table_cell, "rows": rows, "links": _links}
+FILTERS: Filters = {
+    "arrows": arrows,
+    "cell": table_cell,
+    "links": _links,
+    "prose": prose,
+    "rows": rows,
+}

@@ -7,18 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 from ..languages.c.names import declarator, type_name
-from ..reading.types import Callback, FixedArray
+from ..reading.types import Callback, FixedArray, Pointer, StructType
 from ..render import Filters, Output
+from ..rules.rulebook import Rulebook
 from ..spec.errno import ErrorClass
 from ..spec.layout import LAYOUT_CLASSES, StructLayout, struct_layouts
 from ..spec.model import Access, Buffers, Device, Erratum, Field, Spec, Struct, Unassigned
 from ..spec.pointers import in_words
 from ..spec.tensor_types import TensorType
 from .maps import map_name
+from .prose import prose, published
 
 _FOLDER = "docs/reference"
 _ARRAY = "ArrowDeviceArray"
-_ABOUT_DEVICES = ("ArrowDeviceType", f"{_ARRAY}.device_id", f"{_ARRAY}.sync_event")
+_ABOUT_DEVICES = (
+    "ArrowDeviceType",
+    *(f"{_ARRAY}.{n}" for n in ("array", "device_id", "sync_event")),
+)
 _POINTERS = {
     "address_of_handle": "the address of a handle",
     "object": "the address of the event object",
@@ -27,12 +32,19 @@ _POINTERS = {
 }
 
 
-def outputs(spec: Spec) -> list[Output]:
-    everything = {"spec": spec, "classes": LAYOUT_CLASSES, "homes": homes(spec)}
+def outputs(spec: Spec, book: Rulebook | None = None) -> list[Output]:
+    """Returns the pages. Without `book`, they do not link the published texts."""
+    texts = book.texts if book else ()
+    everything = {
+        "spec": spec,
+        "classes": LAYOUT_CLASSES,
+        "homes": homes(spec),
+        "texts": texts,
+    }
     pages = [
         Output(f"{_FOLDER}/README.md", "index.md", "spec/*.yaml", everything),
         *_device_pages(spec, everything),
-        _dictionary_page(spec),
+        _dictionary_page(spec, everything),
         _errno_page(spec),
         _tensor_types_page(spec),
     ]
@@ -51,9 +63,14 @@ def outputs(spec: Spec) -> list[Output]:
     return pages
 
 
-def _dictionary_page(spec: Spec) -> Output:
+def _dictionary_page(spec: Spec, everything: dict[str, Any]) -> Output:
     interface = spec.cuda_array_interface
-    context = {"cai": interface, "rules_page": f"rules/{interface.id}.md"}
+    context = {
+        **everything,
+        "cai": interface,
+        "rules_page": f"rules/{interface.id}.md",
+        "errata": [e for e in spec.errata if owner(e.about) == interface.attribute],
+    }
     path, source = f"{_FOLDER}/{interface.id}.md", f"spec/{interface.id}.yaml"
     return Output(path, "cuda_array_interface.md", source, context)
 
@@ -89,7 +106,13 @@ def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
         },
         "errata": [e for e in spec.errata if e.about in _ABOUT_DEVICES],
     }
-    page = {"notes": {note.id: note.text for note in spec.notes}, "home": homes(spec)[_ARRAY]}
+    page = {
+        **everything,
+        "notes": {note.id: note.text for note in spec.notes},
+        "home": homes(spec)[_ARRAY],
+        "runtimes": {runtime.name: runtime for runtime in spec.runtimes},
+        "document": next(i.document for i in spec.interfaces if i.device_macros),
+    }
     return [
         Output(f"{_FOLDER}/devices.md", "devices.md", source, table),
         *(
@@ -105,8 +128,9 @@ def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
 
 
 def homes(spec: Spec) -> dict[str, str]:
-    """Returns the location of each struct and typedef in the pages: `c-data.md#arrowarray`."""
-    return {
+    """Returns the location of each struct, typedef and dictionary: `c-data.md#arrowarray`."""
+    dictionary = spec.cuda_array_interface
+    return {dictionary.attribute: f"{dictionary.id}.md#keys"} | {
         name: f"{interface.id}.md#{name.lower()}"
         for interface in spec.interfaces
         for name in (
@@ -190,6 +214,17 @@ def storage(row: TensorType) -> str:
     return f"`+w:{row.parts}` of `{row.format}`" if row.parts > 1 else f"`{row.format}`"
 
 
+def embedded(field: Field) -> str | None:
+    """Returns the struct that the field contains."""
+    return field.type.name if isinstance(field.type, StructType) else None
+
+
+def target(field: Field) -> str:
+    """Describes the target of a pointer; empty for opaque data, which says nothing."""
+    opaque = isinstance(field.type, Pointer) and field.type.target == "opaque"
+    return "" if opaque else in_words(field.type)
+
+
 def clause(sentence: str) -> str:
     """Returns a sentence without its full stop, for use in another sentence."""
     return sentence.removesuffix(".")
@@ -202,11 +237,14 @@ FILTERS: Filters = {
     "clause": clause,
     "declaration": declaration,
     "element": element,
+    "embedded": embedded,
     "exceptions": exceptions,
     "map_name": map_name,
     "owner": owner,
     "places": places,
-    "points_to": in_words,
+    "points_to": target,
+    "prose": prose,
+    "published": published,
     "sizes": sizes,
     "storage": storage,
     "type_name": type_name,

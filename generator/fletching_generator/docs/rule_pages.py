@@ -9,12 +9,13 @@ from ..render import Filters, Output
 from ..rules.rulebook import Family, Rulebook, rule_errata
 from ..spec.model import Spec
 from .pages import cell, clause, homes, owner
+from .prose import prose
 
 _FOLDER = "docs/reference/rules"
 _LAYER = "checked at run time by the [validation layer](../../c.md#validate-a-stream)"
 _CHECKS = {
     "compile": "checked at compile time",
-    "test": "checked by the tests that `make rule-cases` prints",
+    "test": "checked by tests (`make rule-cases` lists them)",
     "static": "checked by code review",
     "not_checkable": "cannot be checked",
 }
@@ -78,18 +79,25 @@ def _counts(family: Family) -> Counter[str]:
 
 def _homes(spec: Spec) -> dict[str, str]:
     """The page and the heading of each name that a rule can be about."""
-    dictionary = spec.cuda_array_interface
-    found = {dictionary.attribute: f"../{dictionary.id}.md#keys"}
+    found: dict[str, str] = {}
     for interface in spec.interfaces:
-        names = [interface.guard, *(constant.name for constant in interface.constants)]
-        names += [function.name for function in interface.functions if function.name]
-        found |= dict.fromkeys(names, f"../{interface.id}.md")
+        page = f"../{interface.id}.md"
+        names = [constant.name for constant in interface.constants]
+        found |= dict.fromkeys(names, f"{page}#constants")
+        names = [interface.guard, *(f.name for f in interface.functions if f.name)]
+        found |= dict.fromkeys(names, page)
     return found | {name: f"../{home}" for name, home in homes(spec).items()}
 
 
-def prose(text: str) -> str:
-    """Text in which names with underscores are marked as code, so that they are not emphasis."""
-    return re.sub(r"(?<![`\w.])[\w.]*_(?:[\w.]*\w)?", r"`\g<0>`", text)
+def anchor(heading: str) -> str:
+    """Returns the link target that Markdown derives from a heading."""
+    return re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
 
 
-FILTERS: Filters = {"cell": cell, "clause": clause, "owner": owner, "prose": prose}
+FILTERS: Filters = {
+    "anchor": anchor,
+    "cell": cell,
+    "clause": clause,
+    "owner": owner,
+    "prose": prose,
+}

@@ -187,6 +187,7 @@ def _interface(
             _struct(document, ["structs", index], entry, names)
             for index, entry in enumerate(content["structs"])
         ),
+        experimental=content.get("experimental", False),
     )
 
 
@@ -260,6 +261,7 @@ def _device(entry: dict[str, Any]) -> model.Device:
         ),
         runtime=entry.get("runtime"),
         event=model.Event(event["pointer"], event.get("type"), event.get("note")),
+        title=entry.get("title") or entry["dlpack"].removeprefix("kDL"),
     )
 
 

@@ -108,6 +108,7 @@ class Interface:
     constants: tuple[Constant, ...]
     functions: tuple[Callback, ...]  # the named ones
     structs: tuple[Struct, ...]
+    experimental: bool  # True: the published text says so
 
 
 # --- Devices -----------------------------------------------------------------------------------
@@ -172,6 +173,7 @@ class Device:
     handles: Handles
     runtime: str | None  # "cuda"
     event: Event
+    title: str  # "CUDA pinned host memory"
 
 
 @dataclass(frozen=True)
