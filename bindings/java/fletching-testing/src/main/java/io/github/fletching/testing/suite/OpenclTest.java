@@ -151,7 +151,7 @@ class OpenclTest {
     /** Runs the operation with a fault, {@code function:n:error}, and expects this error. */
     void assertFails(int code, String text, String fault, Runnable operation) {
       ok("FletchingInterposerSetFault", fault);
-      assertError(code, text, operation);
+      Releases.assertFails(code, operation::run, ": " + text);
       call("FletchingInterposerResetFaults");
     }
 
@@ -239,8 +239,8 @@ class OpenclTest {
         cl.ok("clSetUserEventStatus", event, state);
         String text = OF_EVENT + (state == -5 ? "CL_OUT_OF_RESOURCES (-5)" : "-9999");
         try (DeviceArray array = array(event)) {
-          assertError(EIO, text, array::isReady);
-          assertError(EIO, text, array::synchronize);
+          assertError(EIO, "isReady: " + text, array::isReady);
+          assertError(EIO, "synchronize: " + text, array::synchronize);
         }
         cl.ok("clReleaseEvent", event);
       }
@@ -278,8 +278,8 @@ class OpenclTest {
       long queue = cl.makeQueue(context);
       DeviceStream stream = DeviceStream.of(DeviceType.OPENCL, queue);
       String text =
-          "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
-              + " event's context, or call synchronize";
+          "waitOn: cl_context of the queue differs from the event's; hint: pass a queue of the"
+              + " event's context, or wait on the host";
       cl.assertCalls(() -> assertError(EINVAL, text, () -> array.waitOn(stream)));
       cl.release(queue);
       cl.ok("clReleaseContext", context);
@@ -289,8 +289,8 @@ class OpenclTest {
   private static void assertNullIsRefused(Driver cl, Consumer<DeviceStream> operation) {
     DeviceStream none = DeviceStream.of(DeviceType.OPENCL, 0);
     String text =
-        "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue";
-    cl.assertCalls(() -> assertError(EINVAL, text, () -> operation.accept(none)));
+        ": stream is NULL: expected a cl_command_queue, because OpenCL has no default queue";
+    cl.assertCalls(() -> Releases.assertFails(EINVAL, () -> operation.accept(none), text));
   }
 
   void exportWithEventEnqueuesMarker() {
@@ -339,7 +339,8 @@ class OpenclTest {
 
   private static void assertLacks(String function, Runnable operation) {
     String text = "OpenCL: libOpenCL.so.1 has no " + function + "; hint: install a newer version";
-    VendorFunctions.without(function, () -> assertError(ENOSYS, text, operation));
+    VendorFunctions.without(
+        function, () -> Releases.assertFails(ENOSYS, operation::run, ": " + text));
   }
 
   // --- Releases after a stream

@@ -57,7 +57,7 @@ class StandinFunctionsTest {
               () -> {
                 assertError(
                     ENOSYS,
-                    text + "; hint: install a newer version",
+                    "exportWithEvent: " + text + "; hint: install a newer version",
                     () -> array.exportWithEvent(gated.ofProducer()));
                 Releases.releaseAfter(gated.ofProducer()); // waits instead
               });

@@ -88,10 +88,10 @@ class VulkanContextTest {
     try (DeviceArray array = array()) {
       status = -4;
       String lost = "Vulkan: vkGetEventStatus failed with VK_ERROR_DEVICE_LOST (-4)";
-      assertError(EIO, lost, () -> array.synchronize(context));
-      assertError(EIO, lost, () -> array.isReady(context));
+      assertError(EIO, "synchronize: " + lost, () -> array.synchronize(context));
+      assertError(EIO, "isReady: " + lost, () -> array.isReady(context));
       VulkanContext otherQueue = context.onQueue(QUEUE + 1, QUEUE, 1);
-      assertFails(ENOTSUP, () -> array.waitOn(otherQueue, BUFFER), "wait_on: WaitContext.queue: ");
+      assertFails(ENOTSUP, () -> array.waitOn(otherQueue, BUFFER), "waitOn: another VkQueue: ");
       String longest = "x".repeat(TEXT_SIZE - 1);
       VendorFunctions.replace(
           "FletchingDeviceArraySynchronizeVulkan",
@@ -99,7 +99,7 @@ class VulkanContextTest {
             new Pointer(message).setString(0, longest);
             return EIO;
           },
-          () -> assertError(EIO, longest, () -> array.synchronize(context)));
+          () -> assertError(EIO, "synchronize: " + longest, () -> array.synchronize(context)));
       assertEquals(List.of(), CountingEngine.problems());
     }
   }
@@ -111,9 +111,9 @@ class VulkanContextTest {
       int live = CountingEngine.live();
       // The context, the result and the text share one allocation.
       CountingEngine.refuse(6 * 8 + TEXT_SIZE);
-      assertFails(ENOMEM, () -> array.synchronize(context), "Vulkan: no memory");
-      assertFails(ENOMEM, () -> array.isReady(context), "Vulkan: no memory");
-      assertFails(ENOMEM, () -> array.waitOn(context, BUFFER), "Vulkan: no memory");
+      assertFails(ENOMEM, () -> array.synchronize(context), "synchronize: no memory");
+      assertFails(ENOMEM, () -> array.isReady(context), "isReady: no memory");
+      assertFails(ENOMEM, () -> array.waitOn(context, BUFFER), "waitOn: no memory");
       CountingEngine.refuse(-1);
       array.synchronize(context);
       assertEquals(live, CountingEngine.live());

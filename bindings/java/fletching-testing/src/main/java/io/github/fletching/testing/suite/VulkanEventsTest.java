@@ -30,9 +30,9 @@ class VulkanEventsTest {
         DeviceArray array =
             new ArrayBuilder(0).buildOn(DeviceType.VULKAN, 0, Pointer.nativeValue(event), null)) {
       event.setLong(0, 1);
-      assertFails(ENOTSUP, array::synchronize, "VulkanContext");
+      assertFails(ENOTSUP, array::synchronize, "hint: pass a Vulkan context");
       DeviceStream stream = DeviceStream.of(array.deviceType(), 0x10);
-      assertFails(ENOTSUP, () -> array.waitOn(stream), "VulkanContext");
+      assertFails(ENOTSUP, () -> array.waitOn(stream), "hint: pass a Vulkan context");
       assertFails(
           ENOENT,
           () -> array.isReady(context),
