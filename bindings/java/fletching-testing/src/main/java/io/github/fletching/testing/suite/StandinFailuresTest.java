@@ -229,27 +229,6 @@ class StandinFailuresTest {
     gpu.closeDevice(0); // also destroys the event
   }
 
-  /** A call that only sets the mode can report the loss of another device. */
-  @Test
-  void onlyEventQueryReportsDeviceLoss() {
-    onBoth(
-        (gpu, gated) -> {
-          gated.shut();
-          Releases releases = new Releases();
-          releases.array(gpu.type).releaseAfter(gated.ofProducer());
-          for (int code : new int[] {304, 700}) {
-            gpu.setFault(gpu.exchangeMode + ":*:" + code);
-            awaitCalls(gpu, gpu.exchangeMode, 10);
-            releases.assertCount(0);
-            assertEquals(code == 700 ? 0 : 1, DeviceArray.pendingReleases().refused());
-            gpu.resetFaults();
-          }
-          gpu.setFault(gpu.query + ":*:700");
-          releases.waitFor(1);
-          gpu.resetFaults();
-        });
-  }
-
   private static void awaitCalls(Gpu gpu, String function, int count) {
     long before = gpu.calls(function);
     while (gpu.calls(function) < before + count) {

@@ -28,6 +28,8 @@ import org.junit.jupiter.api.Timeout;
 /** A stand-in of which one function is missing, or does what the stand-ins do not. */
 @Timeout(120)
 class StandinFunctionsTest {
+  private static final int RELAXED = 2; // the relaxed capture mode
+
   @Test
   void exportWithoutCreateFails() {
     exportWithout("cuEventCreate", "hipEventCreateWithFlags");
@@ -200,6 +202,42 @@ class StandinFunctionsTest {
           assertTrue(results.isEmpty());
           array.close();
         });
+  }
+
+  /** A call that only sets the mode can report the loss of another device. */
+  @Test
+  void onlyEventQueryReportsDeviceLoss() {
+    AtomicInteger code = new AtomicInteger();
+    AtomicInteger refused = new AtomicInteger();
+    onBoth(
+        (gpu, gated) ->
+            VendorFunctions.replace(
+                gpu.exchangeMode,
+                (mode, b, c, d) -> {
+                  if (code.get() == 0 || new Pointer(mode).getInt(0) != RELAXED) {
+                    return gpu.call(gpu.exchangeMode, mode);
+                  }
+                  refused.incrementAndGet();
+                  return code.get();
+                },
+                () -> {
+                  gated.shut();
+                  Releases releases = new Releases();
+                  releases.array(gpu.type).releaseAfter(gated.ofProducer());
+                  for (int each : new int[] {304, 700}) {
+                    code.set(each);
+                    refused.set(0);
+                    while (refused.get() < 10) {
+                      Releases.pause();
+                    }
+                    releases.assertCount(0);
+                    assertEquals(each == 700 ? 0 : 1, DeviceArray.pendingReleases().refused());
+                  }
+                  gpu.setFault(gpu.query + ":*:700");
+                  releases.waitFor(1);
+                  gpu.resetFaults();
+                  code.set(0);
+                }));
   }
 
   /** Returns the thread's mode and resets it to the default. */
