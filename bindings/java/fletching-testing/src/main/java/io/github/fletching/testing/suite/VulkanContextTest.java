@@ -33,7 +33,7 @@ class VulkanContextTest {
   private static final long BUFFER = 0x1_0000_0007L;
   private static final int TEXT_SIZE = 1024;
 
-  private interface Function extends Callback {
+  interface Function extends Callback {
     long call(long first, long second, long third, long fourth);
   }
 
