@@ -112,7 +112,7 @@ def test_replay_without_decisions_differs_for_new_devices(replayed: Scratch, spe
         for hunk in hunks(lines_of(committed), lines_of(text.decode())):
             different.add(name)
             changed = [line for line in hunk if line.startswith(("+", "-"))]
-            assert about_new.search("\n".join(hunk)), f"{name}: {hunk}"
+            assert about_new.search("\n".join([name, *hunk])), f"{name}: {hunk}"
             assert not about_old.search("\n".join(changed)), f"{name}: {hunk}"
     for language in LANGUAGES:
         assert any(name.startswith(language) for name in different), language

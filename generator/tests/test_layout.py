@@ -42,7 +42,7 @@ def test_command_lists_valid_names(
 def test_command_reads_declarations_only(
     scratch: Scratch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("runtimes", "async", "async-scenarios", "cuda-array-interface"):
+    for name in ("runtimes", "async", "async-scenarios", "tensor-types"):
         (scratch.root / "spec" / f"{name}.yaml").write_text("spoiled", encoding="utf-8")
     assert main(["--root", str(scratch.root), "layout", "ArrowSchema"]) == 0, capsys.readouterr()
     assert main(["--root", str(scratch.root), "check-spec"]) == 1

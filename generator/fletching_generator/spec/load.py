@@ -26,8 +26,8 @@ _TENSOR_TYPES = "tensor-types"
 
 
 class SpecFiles:
-    """The validated documents in spec/. The declarations are read immediately, the others on
-    demand."""
+    """The validated documents in spec/. The declarations, and what errata are about, are read
+    immediately, the others on demand."""
 
     def __init__(self, root: Path) -> None:
         self._spec = root / "spec"
