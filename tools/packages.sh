@@ -56,10 +56,15 @@ separate_venv() {
   local venv=$1 group=$2 log=build/logs/pip-$2.log
   mkdir -p build/logs
   python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv:/nothing
-  cmp -s tools/requirements.lock "$venv/requirements.lock" && return 0
+  [ -f "$venv/fletching-stamp" ] && [ "$(cat "$venv/fletching-stamp")" = "$(locked)" ] && return 0
   attempt "$log" "installing the group $group of pyproject.toml into $venv" install_group "$venv" "$group" ||
     fail "uv could not install the group $group of pyproject.toml; is there a network? The whole log is $log"
-  cp tools/requirements.lock "$venv/requirements.lock"
+  locked >"$venv/fletching-stamp"
+}
+
+# The checksum of the groups and of the lock.
+locked() {
+  { sed -n '/^\[dependency-groups\]/,/^\[tool/p' pyproject.toml && cat tools/requirements.lock; } | sha256sum | cut -d' ' -f1
 }
 
 # attempt LOG TITLE COMMAND...: runs the command with its output in LOG. Prints a line at the start and at the end, the

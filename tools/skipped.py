@@ -61,13 +61,10 @@ def _short(text: str) -> str:
     return text if len(text) <= MAX_REASON else text[: MAX_REASON - 3] + "..."
 
 
-def of_build(build: Path, since: float = 0) -> list[str]:
-    """The skipped tests of the folder's last CTest, if it ran since then."""
-    log = build / "Testing" / "Temporary" / "LastTest.log"
-    if not log.exists() or log.stat().st_mtime < since:
-        return []
-    return list(in_log(log.read_text(encoding="utf-8", errors="replace")))
+def in_file(log: Path) -> list[str]:
+    """The same for a LastTest.log, which may be missing."""
+    return list(in_log(log.read_text(encoding="utf-8", errors="replace"))) if log.exists() else []
 
 
 if __name__ == "__main__":
-    print("\n".join(of_build(Path(sys.argv[1]))))
+    print("\n".join(in_file(Path(sys.argv[1]) / "Testing" / "Temporary" / "LastTest.log")))

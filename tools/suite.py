@@ -11,6 +11,7 @@ Exit codes: 0 all passed, 1 something failed, 2 could not run.
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 import sys
 from collections import defaultdict
@@ -18,13 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from skipped import of_build
+from skipped import in_file
 from suites import SUITES, Step
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "suites"
 USAGE = "suite.py [--all] [SUITE...] [-- CTEST_OPTION...]"
 CORES = 2
+SHOWN = 15  # lines of a failed step that are repeated above the verdicts
 HANGING = 6 * 3600  # seconds; CTest would end a step after 25 minutes
 
 
@@ -51,47 +53,61 @@ def main() -> int:
 def run(folder: Path, suites: Mapping[str, Sequence[Step]], more: Sequence[str] = ()) -> int:
     """Runs the steps with CTest in `folder`, and prints a verdict per suite."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "CTestTestfile.cmake").write_text("".join(tests(suites)), encoding="utf-8")
+    for old in folder.glob("inner-*.log"):
+        old.unlink()
+    (folder / "CTestTestfile.cmake").write_text("".join(tests(suites, folder)), encoding="utf-8")
     command = ["ctest", "--test-dir", str(folder), "-j", str(CORES), "--output-on-failure"]
     command += ["--no-label-summary", "--no-tests=error", "--output-junit", "results.xml", *more]
     results = folder / "results.xml"
     results.write_text("<testsuite/>", encoding="utf-8")
-    start = results.stat().st_mtime
     code = subprocess.run(command, stderr=subprocess.STDOUT, check=False).returncode
-    skipped = of_build(folder)
-    for build in sorted({step.ctest for steps in suites.values() for step in steps if step.ctest}):
-        skipped += of_build(ROOT / build, start)
+    log = folder / "Testing" / "Temporary" / "LastTest.log"
+    skipped = [
+        line for path in (log, *sorted(folder.glob("inner-*.log"))) for line in in_file(path)
+    ]
     print("\nSkipped tests:" if skipped else "\nNo test was skipped.", *skipped, sep="\n    ")
-    print(*verdicts(results), sep="\n", flush=True)
-    return 1 if code else 0
+    cases = list(ElementTree.parse(results).iter("testcase"))
+    for case in cases:
+        if case.attrib["status"] == "fail":
+            print(f"\nFAILED {case.attrib['name']} (all of it: {log})")
+            print(*(case.findtext("system-out") or "").splitlines()[-SHOWN:], sep="\n    ")
+    print(*verdicts(cases), sep="\n", flush=True)
+    return 2 if not cases else 1 if code else 0
 
 
-def verdicts(results: Path) -> Iterator[str]:
+def verdicts(cases: Sequence[ElementTree.Element]) -> Iterator[str]:
     """One line per suite, from CTest's JUnit file, and one for all."""
-    cases = defaultdict(list)
-    for case in ElementTree.parse(results).iter("testcase"):
-        cases[case.attrib["name"].partition(": ")[0]].append(case.attrib)
+    suites = defaultdict(list)
+    for case in cases:
+        suites[case.attrib["name"].partition(": ")[0]].append(case.attrib)
     failed = 0
-    for name, of_suite in cases.items():
-        wrong = [case["name"] for case in of_suite if case["status"] != "run"]
+    for name, steps in suites.items():
+        wrong = [step["name"] for step in steps if step["status"] != "run"]
         failed += bool(wrong)
-        minutes = sum(float(case["time"]) for case in of_suite) / 60
+        minutes = sum(float(step["time"]) for step in steps) / 60
         word = f"FAILED: {', '.join(wrong)}" if wrong else "passed"
-        yield f"{name:12} {minutes:5.1f} min  {len(of_suite)} steps  {word}"
-    yield f"{len(cases) - failed} passed, {failed} failed"
+        yield f"{name:12} {minutes:5.1f} min  {len(steps)} steps  {word}"
+    yield f"{len(suites) - failed} passed, {failed} failed"
 
 
-def tests(suites: Mapping[str, Sequence[Step]]) -> Iterator[str]:
-    """CTestTestfile.cmake, one test per step, in the order of the steps."""
-    cost = sum(map(len, suites.values()))  # CTest starts the test of the highest cost first
+def tests(suites: Mapping[str, Sequence[Step]], folder: Path) -> Iterator[str]:
+    """CTestTestfile.cmake, one test per step.
+
+    DEPENDS gives the order, whether or not a step passes: a step waits for the group before it. A
+    group is one step, or neighbors of one core.
+    """
+    before: list[str] = []
+    group: list[str] = []
+    cores = 0
     for name, steps in suites.items():
         needed: list[str] = []
         for number, step in enumerate(steps):
+            test = f"{name}: {step.title}"
+            if step.cores > 1 or cores > 1:
+                before, group = group, []
+            group, cores = [*group, test], step.cores
             properties = {
-                "COST": cost,
-                "ENVIRONMENT": ";".join(
-                    f"{key}={value}" for key, value in step.environment.items()
-                ),
+                "DEPENDS": ";".join(before),
                 "FIXTURES_REQUIRED": ";".join(needed),
                 "FIXTURES_SETUP": f"{name}-{number}" if step.needed else "",
                 "LABELS": name,
@@ -99,14 +115,24 @@ def tests(suites: Mapping[str, Sequence[Step]]) -> Iterator[str]:
                 "TIMEOUT": HANGING,
                 "WORKING_DIRECTORY": ROOT / step.folder,
             }
-            title = _quoted(f"{name}: {step.title}")
-            yield f"add_test({title} bash -c {_quoted(step.command)})\n"
+            command = _command(step, folder / f"inner-{name}-{number}.log")
+            yield f"add_test({_quoted(test)} bash -c {_quoted(command)})\n"
             listed = " ".join(
                 f"{key} {_quoted(value)}" for key, value in properties.items() if value
             )
-            yield f"set_tests_properties({title} PROPERTIES {listed})\n"
+            yield f"set_tests_properties({_quoted(test)} PROPERTIES {listed})\n"
             needed += [f"{name}-{number}"] if step.needed else []
-            cost -= 1
+
+
+def _command(step: Step, log: Path) -> str:
+    """The step's command. Copies the log of its CTest to `log`, because the next CTest in that
+    build folder overwrites it.
+    """
+    lines = [f"export {key}={shlex.quote(value)}" for key, value in step.environment.items()]
+    if step.ctest:
+        inner = ROOT / step.ctest / "Testing" / "Temporary" / "LastTest.log"
+        lines += [f"rm -f '{inner}'", f"trap \"cp '{inner}' '{log}' 2>/dev/null\" EXIT"]
+    return "\n".join([*lines, step.command])
 
 
 def _quoted(text: object) -> str:
