@@ -278,16 +278,16 @@ func (a *Array) takeBelow(below *abi.ArrowArray, index int, err error) (*Array, 
 // private_data of both structs change. See Array.TakeChild.
 func (a *DeviceArray) TakeChild(index int) (*DeviceArray, error) {
 	child, err := childToTake(a.base(), index)
-	return a.takeBelow(child, index, err)
+	return a.takeBelow("TakeChild", child, index, err)
 }
 
 // TakeDictionary moves the dictionary out; see TakeChild.
 func (a *DeviceArray) TakeDictionary() (*DeviceArray, error) {
 	dictionary, err := dictionaryToTake(a.base())
-	return a.takeBelow(dictionary, ofDictionary, err)
+	return a.takeBelow("TakeDictionary", dictionary, ofDictionary, err)
 }
 
-func (a *DeviceArray) takeBelow(below *abi.ArrowArray, index int, err error) (*DeviceArray, error) {
+func (a *DeviceArray) takeBelow(operation string, below *abi.ArrowArray, index int, err error) (*DeviceArray, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +297,7 @@ func (a *DeviceArray) takeBelow(below *abi.ArrowArray, index int, err error) (*D
 	if raw.SyncEvent == 0 {
 		taken.get().Array = *below
 		below.Release = 0
-	} else if err := takeWithEvent(&raw.Array, below, &taken.get().Array); err != nil {
+	} else if err := takeWithEvent(operation, &raw.Array, below, &taken.get().Array); err != nil {
 		return nil, err
 	}
 	runtime.KeepAlive(a)

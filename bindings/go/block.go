@@ -244,9 +244,9 @@ func makeShared[B base](source *B) error {
 }
 
 // takeWithEvent moves a child out. The parent's event is valid until both are released.
-func takeWithEvent(parent, child, out *abi.ArrowArray) error {
+func takeWithEvent(operation string, parent, child, out *abi.ArrowArray) error {
 	if C.fletching_take_with_event(cArray(parent), cArray(child), cArray(out)) != 0 {
-		return noMemory("TakeChild")
+		return noMemory(operation)
 	}
 	return nil
 }

@@ -290,8 +290,8 @@ struct ArrowDeviceArray {
   // NULL if the data can be read immediately. Otherwise the consumer must wait for this event
   // before it reads the buffers. The event is valid until the array is released.
   void* sync_event;
-  // Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
-  // other values, because some producers leave the bytes unset.
+  // Reserved for later versions. The producer sets every byte to zero. By default, a consumer does
+  // not reject other values, because some producers leave the bytes unset.
   int64_t reserved[3];
 };
 

@@ -183,8 +183,8 @@ type ArrowDeviceArray struct {
 	// without events.
 	SyncEvent uintptr
 
-	// Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
-	// other values, because some producers leave the bytes unset.
+	// Reserved for later versions. The producer sets every byte to zero. By default, a consumer
+	// does not reject other values, because some producers leave the bytes unset.
 	//
 	// C: int64_t reserved[3]. Mandatory, set by the producer. Valid: all zero.
 	Reserved [3]int64

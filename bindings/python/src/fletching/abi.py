@@ -721,8 +721,8 @@ class ArrowDeviceArray(Struct):
     the event table lists for the device type; always NULL for a type without events.
     """
     reserved: ctypes.Array[ctypes.c_int64]
-    """Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
-    other values, because some producers leave the bytes unset.
+    """Reserved for later versions. The producer sets every byte to zero. By default, a consumer
+    does not reject other values, because some producers leave the bytes unset.
 
     Mandatory, set by the producer. Valid: all zero.
     """

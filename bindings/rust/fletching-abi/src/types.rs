@@ -176,8 +176,8 @@ pub struct ArrowDeviceArray {
     /// Optional, set by the producer, owned by the producer. Valid: NULL, or an event of the type
     /// that the event table lists for the device type; always NULL for a type without events.
     pub sync_event: *mut c_void,
-    /// Reserved for later versions. The producer sets every byte to zero. A consumer does not
-    /// reject other values, because some producers leave the bytes unset.
+    /// Reserved for later versions. The producer sets every byte to zero. By default, a consumer
+    /// does not reject other values, because some producers leave the bytes unset.
     ///
     /// Mandatory, set by the producer. Valid: all zero.
     pub reserved: [i64; 3],

@@ -173,8 +173,8 @@ public final class ArrowDeviceArray {
   }
 
   /**
-   * Reserved for later versions. The producer sets every byte to zero. A consumer does not reject
-   * other values, because some producers leave the bytes unset.
+   * Reserved for later versions. The producer sets every byte to zero. By default, a consumer does
+   * not reject other values, because some producers leave the bytes unset.
    *
    * <p>Mandatory, set by the producer. Valid: all zero.
    *
