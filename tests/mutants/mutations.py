@@ -484,5 +484,5 @@ def _drop_dangling(documents: Documents) -> None:
     fields_of = {name: [field["name"] for field in fields] for name, fields in _structs(documents)}
     for erratum in documents["errata"]["errata"]:
         struct, _, field = erratum["about"].partition(".")
-        if field and field not in fields_of[struct]:
+        if field and field not in fields_of.get(struct, [field]):
             erratum["about"] = struct

@@ -316,7 +316,9 @@ class DeviceArray:
 
     @property
     def sync_event(self) -> int:
-        """The address of the event; 0 if there is none. Valid for the lifetime of the array."""
+        """
+        The address of the event; 0 if there is none. Valid for the lifetime of the array.
+        """
 
     def synchronize(self) -> None:
         """
@@ -406,9 +408,9 @@ class ArrayStream:
     """
     Batches in CPU memory: an iterator of Array that is read or exported once.
 
-    Owns an ArrowArrayStream. After some batches are read, the rest can be exported. Any thread may
-    use it; calls wait for each other, without the GIL. If the producer fails, raises an Error with
-    the producer's errno value and message. Arrow C stream interface.
+    Owns an ArrowArrayStream. After some batches are read, the rest can be exported. Any
+    thread may use it; calls wait for each other, without the GIL. If the producer fails,
+    raises an Error with the producer's errno value and message. Arrow C stream interface.
     """
 
     @property
@@ -526,9 +528,11 @@ def make_schema(
     children: Iterable[_HasSchema] = (),
     dictionary: _HasSchema | None = None,
 ) -> Schema:
-    """Makes a schema from a format string of the C data interface, such as 'i', 'u' or '+s'. With
-    `dictionary`, the type of the values, `format` is that of the indices. Raises Error for a string
-    that contains a NUL, and for maps, run ends and dictionaries with wrong children.
+    """
+    Makes a schema from a format string of the C data interface, such as 'i', 'u' or '+s'.
+    With `dictionary`, the type of the values, `format` is the indices' format. Raises Error
+    for a string that contains a NUL, and for maps, run ends and dictionaries with wrong
+    children.
     """
 
 def from_buffers(

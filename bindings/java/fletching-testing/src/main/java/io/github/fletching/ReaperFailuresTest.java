@@ -170,7 +170,7 @@ class ReaperFailuresTest {
             logged.addAll(log.take());
             return !logged.isEmpty();
           });
-      assertEquals(List.of("release_after: the callback threw: on purpose"), logged);
+      assertEquals(List.of("releaseAfter: the callback threw: on purpose"), logged);
       new Deferred(() -> true).await();
     } finally {
       log.close();

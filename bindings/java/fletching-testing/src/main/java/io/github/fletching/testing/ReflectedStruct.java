@@ -14,6 +14,7 @@ import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
@@ -317,7 +318,7 @@ public abstract class ReflectedStruct extends AbiStruct {
   /** Returns {@code NullCount} for {@code null_count}. */
   private static String pascal(String field) {
     return Arrays.stream(field.split("_"))
-        .map(part -> part.substring(0, 1).toUpperCase() + part.substring(1))
+        .map(part -> part.substring(0, 1).toUpperCase(Locale.ROOT) + part.substring(1))
         .collect(Collectors.joining());
   }
 }

@@ -133,7 +133,7 @@ class HostMemoryTest {
     }
     long[] address = new long[1];
     assertInvalid(
-        "fill: " + kind + " is released: expected the function to fill it",
+        "filledBy: " + kind + " is released: expected the function to fill it",
         () -> fill.apply(out -> address[0] = out));
     RuntimeException failure = new IllegalArgumentException("no");
     assertSame(

@@ -106,7 +106,7 @@ class StreamStatesTest {
     String name = flavor == Flavor.PLAIN ? "ArrayStream" : "DeviceArrayStream";
     String busy = ": in use: expected one call at a time";
     assertEquals(
-        List.of(name + "[live]", "stream" + busy, "address" + busy, "export" + busy), found);
+        List.of(name + "[live]", "stream" + busy, "address" + busy, "moveTo" + busy), found);
     assertEquals(name + "[live]", stream.toString());
     stream.close();
     assertEquals(name + "[released]", stream.toString());
