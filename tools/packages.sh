@@ -56,11 +56,14 @@ separate_venv() {
   local venv=$1 group=$2 log=build/logs/pip-$2.log
   mkdir -p build/logs
   python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv:/nothing
-  [ -f "$venv/fletching-stamp" ] && [ "$(cat "$venv/fletching-stamp")" = "$(locked)" ] && return 0
+  fresh "$venv/fletching-stamp" "$(locked)" && return 0
   attempt "$log" "installing the group $group of pyproject.toml into $venv" install_group "$venv" "$group" ||
     fail "uv could not install the group $group of pyproject.toml; is there a network? The whole log is $log"
   locked >"$venv/fletching-stamp"
 }
+
+# fresh STAMP CHECKSUM: a stamp contains the checksum of an installation's inputs.
+fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
 
 # The checksum of the groups and of the lock.
 locked() {

@@ -25,7 +25,7 @@ inline Error named_error(const char* operation, const Error& error) {
   return {error.code(), std::string(operation) + ": " + error.message()};
 }
 
-/// Runs `body`, and puts the name of the public function in front of the text of its error.
+/// Runs `body`, and prefixes its error message with the name of the public function.
 template <class Body>
 std::invoke_result_t<Body> in_operation(const char* operation, Body&& body) noexcept {
   return guarded([&]() -> std::invoke_result_t<Body> {
@@ -35,8 +35,8 @@ std::invoke_result_t<Body> in_operation(const char* operation, Body&& body) noex
   });
 }
 
-/// Calls the core, `function(arguments..., &message)`, and returns a Status, whose text does not
-/// name the operation. May throw.
+/// Calls the core, `function(arguments..., &message)`, and returns a Status without the
+/// operation in its message. May throw.
 template <class Function, class... Arguments>
 Status in_core(Function function, Arguments... arguments) {
   FletchingMessage message;

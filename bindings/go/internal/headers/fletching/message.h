@@ -7,8 +7,8 @@
 /// One line of UTF-8, NUL-terminated, truncated at a character boundary if too long. Empty if there
 /// is no error. Owned by the caller, which may pass NULL instead.
 ///
-/// The text says what is wrong, not which function failed: the caller puts its own name for the
-/// operation in front, as the C++ library and the bindings do ("wait_on: ", "WaitOn: ").
+/// Does not name the failed function. The C++ library and the bindings add the operation in their
+/// own spelling ("wait_on: ", "WaitOn: ").
 struct FletchingMessage {
   char text[1024];
 };

@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A stand-in of which one function is missing, or does what the stand-ins do not. */
+/** Events on a stand-in with one function removed or replaced. */
 @Timeout(120)
 class StandinFunctionsTest {
   private static final int RELAXED = 2; // the relaxed capture mode
