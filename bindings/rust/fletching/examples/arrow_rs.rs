@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{cast::AsArray, types::Float64Type, ArrayRef, Float64Array, RecordBatch};
-use fletching::arrow::{from_record_batch, to_record_batch, ToArrow};
+use arrow_array_60::{cast::AsArray, types::Float64Type, ArrayRef, Float64Array, RecordBatch};
+use fletching::arrow_60::{from_record_batch, to_record_batch, ToArrow};
 use fletching::{DeviceArray, Error};
 
 fn main() -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 //! The type of a stream, for comparison with its batches.
 
-#[cfg(feature = "arrow")]
+#[cfg(feature = "_arrow")]
 use std::ffi::CString;
 
 use fletching_abi::ArrowArray;
@@ -16,7 +16,7 @@ use crate::tree::walk;
 /// are not compared.
 #[derive(Debug)]
 pub(crate) struct BatchType {
-    #[cfg(feature = "arrow")]
+    #[cfg(feature = "_arrow")]
     format: CString,
     name: String,
     children: Vec<BatchType>,
@@ -62,7 +62,7 @@ impl BatchType {
     /// Copies a schema that was checked by `walk`.
     fn copy(schema: &Schema) -> Self {
         Self {
-            #[cfg(feature = "arrow")]
+            #[cfg(feature = "_arrow")]
             format: schema.format().to_owned(),
             name: schema.name().to_string_lossy().into_owned(),
             children: schema
@@ -78,7 +78,7 @@ impl BatchType {
     }
 
     /// Errors: the field whose format, children or dictionary differ.
-    #[cfg(feature = "arrow")]
+    #[cfg(feature = "_arrow")]
     pub(crate) fn check_type(&self, schema: &Schema) -> Result<(), String> {
         let same_format = |of: &Self, schema: &Schema| match schema.format() {
             format if format == &*of.format => Ok(()),

@@ -5,8 +5,8 @@
 #![warn(missing_debug_implementations)]
 
 mod array_builder;
-#[cfg(feature = "arrow")]
-pub mod arrow;
+#[cfg(feature = "_arrow")]
+mod arrow_versions;
 #[cfg(feature = "async")]
 mod async_stream;
 mod batch_type;
@@ -44,6 +44,8 @@ pub use fletching_abi as abi;
 pub use fletching_abi::ArrowDeviceType;
 
 pub use array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
+#[cfg(feature = "_arrow")]
+pub use arrow_versions::*;
 #[cfg(feature = "async")]
 pub use async_stream::{
     AsyncAbort, AsyncBatch, AsyncHandler, AsyncOffer, AsyncOptions, AsyncProducer, AsyncSending,

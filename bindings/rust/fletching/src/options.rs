@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// Defines a setter for each field. The options are `non_exhaustive`, so that later versions can
 /// add fields, and other crates cannot construct them as struct literals.
-#[cfg(any(feature = "arrow", feature = "dlpack"))]
+#[cfg(any(feature = "_arrow", feature = "dlpack"))]
 macro_rules! setters {
     ($options:ident { $($field:ident: $type:ty,)* }) => {
         impl $options {
@@ -25,7 +25,7 @@ macro_rules! setters {
         }
     };
 }
-#[cfg(any(feature = "arrow", feature = "dlpack"))]
+#[cfg(any(feature = "_arrow", feature = "dlpack"))]
 pub(crate) use setters;
 
 /// A rule that a foreign producer or consumer broke.

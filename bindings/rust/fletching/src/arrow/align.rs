@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-use arrow_schema::DataType;
+use super::arrow_schema::DataType;
 use fletching_abi::ArrowArray;
 
 use super::check::{check_array, Kind, Obstacle, Place};

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use arrow_data::{layout, BufferSpec, DataTypeLayout};
-use arrow_schema::{DataType, UnionMode};
+use super::arrow_data::{layout, BufferSpec, DataTypeLayout};
+use super::arrow_schema::{DataType, UnionMode};
 use fletching_abi::ArrowArray;
 
 use super::field::fields_below;

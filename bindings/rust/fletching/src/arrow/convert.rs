@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray};
-use arrow_array::{make_array, Array as _, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
-use arrow_schema::{Field, SchemaRef};
+use super::arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray};
+use super::arrow_array::{
+    make_array, Array as _, ArrayRef, RecordBatch, RecordBatchOptions, StructArray,
+};
+use super::arrow_schema::{Field, SchemaRef};
 
 use super::align::{prepare, Alignment};
 use super::field::{from_field, from_schema, to_field};
@@ -16,9 +18,9 @@ use crate::options::setters;
 use crate::owner::{Array, Schema};
 
 /// Options for the conversion to arrow-rs.
-///
-/// ```
-/// use fletching::arrow::{Alignment, ToArrow};
+#[cfg_attr(feature = "arrow-60", doc = "\n```")]
+#[cfg_attr(not(feature = "arrow-60"), doc = "\n```ignore")]
+/// use fletching::arrow_60::{Alignment, ToArrow};
 ///
 /// let options = ToArrow::default().alignment(Alignment::Copy).validate(true);
 /// assert!(options.validate);
@@ -111,13 +113,13 @@ pub unsafe fn to_record_batch(
 
 /// The schema of a batch whose columns are the children of a struct field.
 pub(super) fn schema_of(field: &Field) -> Result<SchemaRef, Error> {
-    let arrow_schema::DataType::Struct(fields) = field.data_type() else {
+    let super::arrow_schema::DataType::Struct(fields) = field.data_type() else {
         return Err(Error::invalid(format!(
             "record batch: wrong type: expected a struct, got {}",
             field.data_type()
         )));
     };
-    let schema = arrow_schema::Schema::new(fields.clone());
+    let schema = super::arrow_schema::Schema::new(fields.clone());
     Ok(Arc::new(schema.with_metadata(field.metadata().clone())))
 }
 
@@ -140,7 +142,7 @@ pub(super) fn batch(array: &ArrayRef, schema: SchemaRef) -> Result<RecordBatch, 
 /// name, flags, metadata and the order of a dictionary, use [`from_field`] with the array's field.
 ///
 /// Errors: as for [`from_field`].
-pub fn from_array(array: &dyn arrow_array::Array) -> Result<(Schema, Array), Error> {
+pub fn from_array(array: &dyn super::arrow_array::Array) -> Result<(Schema, Array), Error> {
     let schema = from_field(&Field::new("", array.data_type().clone(), true))?;
     guarded(|| Ok((schema, FFI_ArrowArray::new(&array.to_data()).into())))
 }

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::fmt;
 
-use arrow_array::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Field, UnionFields, UnionMode};
+use super::arrow_array::ffi::FFI_ArrowSchema;
+use super::arrow_schema::{DataType, Field, UnionFields, UnionMode};
 use fletching_abi::{
     ArrowSchema, ARROW_FLAG_DICTIONARY_ORDERED, ARROW_FLAG_MAP_KEYS_SORTED, ARROW_FLAG_NULLABLE,
 };
@@ -349,7 +349,7 @@ unsafe fn set_flags(schema: *mut ArrowSchema, data_type: &DataType, flags: i64) 
 }
 
 /// Converts an arrow-rs schema to a struct schema, with its metadata.
-pub(super) fn from_schema(schema: &arrow_schema::Schema) -> Result<Schema, Error> {
+pub(super) fn from_schema(schema: &super::arrow_schema::Schema) -> Result<Schema, Error> {
     let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
     from_field(&root.with_metadata(schema.metadata().clone()))
 }

@@ -1,52 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Conversions to and from [arrow-rs](https://docs.rs/arrow): structs by move, arrays and streams
-//! without a copy. Needs the feature `arrow`.
-//!
-//! ```
-//! use fletching::arrow::{from_array, to_array, ToArrow};
-//!
-//! let (schema, array) = from_array(&arrow_array::Int32Array::from(vec![1, 2, 3]))?;
-//! // SAFETY: the array is arrow-rs' own.
-//! let there = unsafe { to_array(&schema, array, ToArrow::default()) }?;
-//! assert_eq!(there.array.len(), 3);
-//! # Ok::<(), fletching::Error>(())
-//! ```
-//!
-//! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` from arrow-rs' `FFI_ArrowSchema`,
-//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs. An array converts to
-//! `FFI_ArrowArray` with `TryFrom`. [`to_ffi_schema`] and [`to_ffi_stream`] are unsafe, because
-//! safe functions of arrow-rs rely on the origin of a schema and on the buffers of a stream.
-//!
-//! arrow-rs reads host memory and does not support events: an array on a device other than the CPU,
-//! or with a `sync_event`, is the error EINVAL.
-//!
-//! # Checks
-//!
-//! Every import checks the array against its schema before it calls arrow-rs: the format, the
-//! number of buffers and children, lengths, null counts, NULL buffers and the dictionary. A
-//! mismatch is the error EINVAL with the place: `ArrowArray.children[0].n_buffers: wrong for Int64:
-//! expected 2, got 3`.
-//!
-//! # Fields
-//!
-//! [`to_field`] and [`from_field`] keep names, flags and metadata, or reject them with the path of
-//! the field. arrow-rs cannot represent the metadata and the order of a dictionary's values,
-//! duplicate metadata keys, and strings that are not UTF-8, so these are rejected. arrow-rs 54 also
-//! drops the order of imported dictionaries and of the keys of exported maps; these functions keep
-//! both.
-//!
-//! # Arrays without rows
-//!
-//! An array without rows may have NULL as its offsets. arrow-rs rejects that, so the imports add
-//! one zero offset. An array or a stream that is passed on keeps its buffers, including NULL
-//! offsets.
-//!
-//! # Alignment
-//!
-//! The interface allows any address. arrow-rs requires the alignment of the Rust type, which is 16
-//! bytes for decimal128 on most targets. For other addresses, arrow-rs panics or copies silently,
-//! depending on its version. [`Alignment`] makes this an explicit choice.
+//! The conversions, compiled once for each version of arrow-rs: arrow_versions.rs.
 
 mod align;
 mod check;
@@ -59,9 +13,10 @@ mod stream;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_schema::ArrowError;
+use super::arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use super::arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use super::arrow_schema::ArrowError;
+use super::{arrow_array, arrow_data, arrow_schema};
 
 pub use align::Alignment;
 pub use convert::{from_array, from_record_batch, to_array, to_record_batch, Converted, ToArrow};

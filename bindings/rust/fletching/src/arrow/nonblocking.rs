@@ -5,9 +5,9 @@
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 
-use arrow_array::nonblocking::RecordBatchStream;
-use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Field, SchemaRef};
+use super::arrow_array::nonblocking::RecordBatchStream;
+use super::arrow_array::RecordBatch;
+use super::arrow_schema::{ArrowError, Field, SchemaRef};
 use futures_core::Stream;
 
 use super::convert::{batch, convert, schema_of, ToArrow};

@@ -2,8 +2,8 @@
 
 //! Streams as arrow-rs iterators, and the reverse.
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
-use arrow_schema::{ArrowError, Field, SchemaRef};
+use super::arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
+use super::arrow_schema::{ArrowError, Field, SchemaRef};
 use fletching_abi::ArrowDeviceType;
 
 use super::convert::{batch, convert, from_array, schema_of, ToArrow};

@@ -4,8 +4,8 @@
 
 use std::ptr;
 
+use crate::arrow::{from_array, to_array, Alignment, Arrays, Converted, ToArrow};
 use arrow_array::{Array as _, Decimal128Array, StringArray, StringViewArray, StructArray};
-use fletching::arrow::{from_array, to_array, Alignment, Arrays, Converted, ToArrow};
 use fletching::{
     Array, ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArrayStream, Error,
     Node, Schema, SchemaBuilder,

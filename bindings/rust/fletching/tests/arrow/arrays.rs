@@ -6,6 +6,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
+use crate::arrow::{
+    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, ToArrow,
+};
 use arrow_array::builder::{
     FixedSizeListBuilder, Int32Builder, ListBuilder, MapBuilder, StringBuilder, StringViewBuilder,
 };
@@ -13,9 +16,6 @@ use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::types::{Int32Type, Int8Type};
 use arrow_array::*;
 use arrow_schema::{ArrowError, DataType, Field, UnionFields};
-use fletching::arrow::{
-    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, ToArrow,
-};
 use fletching::{ArrowDeviceType, DeviceArray, Error, SchemaBuilder};
 use libc::{EINVAL, EIO, ENOSYS};
 

@@ -7,6 +7,10 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
+use crate::arrow::{
+    from_array, from_arrays, from_field, from_reader, from_record_batch, to_array, to_field,
+    to_record_batch, Arrays,
+};
 use arrow_array::types::Int8Type;
 use arrow_array::{
     Array as _, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchIterator,
@@ -14,10 +18,6 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, TimeUnit};
 use fletching::abi::{ArrowArray, ArrowSchema};
-use fletching::arrow::{
-    from_array, from_arrays, from_field, from_reader, from_record_batch, to_array, to_field,
-    to_record_batch, Arrays,
-};
 use fletching::{
     Array, ArrayBuilder, ArrayCapacity, ArrayStream, ArrayValues, Error, Node, Schema,
     SchemaBuilder,

@@ -2,7 +2,7 @@
 
 //! The corpus, imported by the adapter: it rejects malformed cases before arrow-rs reads them.
 
-use fletching::arrow::{to_array, to_field};
+use crate::arrow::{to_array, to_field};
 use fletching::{Array, DeviceArray, Schema};
 use fletching_testing::corpus::{each, Case, Kind};
 

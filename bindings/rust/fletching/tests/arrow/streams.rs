@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::arrow::{from_array, from_arrays, from_reader, to_ffi_stream, Arrays, RecordBatches};
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
@@ -11,9 +12,6 @@ use arrow_array::{
     StringArray, StructArray,
 };
 use arrow_schema::{ArrowError, DataType, Field};
-use fletching::arrow::{
-    from_array, from_arrays, from_reader, to_ffi_stream, Arrays, RecordBatches,
-};
 use fletching::{ArrayStream, ArrowDeviceType, DeviceArray, DeviceArrayStream, Error, Options};
 use fletching::{SchemaBuilder, StreamReader};
 use libc::{EINVAL, ENOMEM};
@@ -191,8 +189,8 @@ fn null_rows_end_record_batches() {
 #[cfg(feature = "arrow-async")]
 #[test]
 fn async_stream_yields_record_batches() {
+    use crate::arrow::{from_record_batch, AsyncRecordBatches};
     use arrow_array::nonblocking::RecordBatchStream;
-    use fletching::arrow::{from_record_batch, AsyncRecordBatches};
     use futures_core::Stream;
     use std::pin::{pin, Pin};
     use std::task::{Context, Poll, Waker};

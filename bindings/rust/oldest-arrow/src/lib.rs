@@ -1,1 +1,0 @@
-//! Empty: the package consists of the tests that Cargo.toml names.
