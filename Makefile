@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
 .PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
-.PHONY: gpu-programs bench-gpu bench-compile docs test test-all format clean
+.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages docs test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 .PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
 
@@ -68,6 +68,19 @@ $(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library 
 bench-compile: setup ## what a compiler takes for the C++ headers, beside nanoarrow and libarrow; fails over a limit
 	@tools/setup-bench
 	@$(PYTHON) cpp/bench/compile.py
+
+packages: setup ## a release in build/packages: every package, checksums, SBOM, manifest
+	@tools/setup-packages
+	@tools/build extract cpp
+	@$(PYTHON) packages/packages.py build
+
+test-packages: setup ## each package of `make packages` in a fresh project with empty caches
+	@tools/setup-packages
+	@$(PYTHON) packages/packages.py test
+
+compare-packages: setup ## builds the release again in another folder on another day, and compares the bytes
+	@tools/setup-packages
+	@$(PYTHON) packages/packages.py compare
 
 # These install nothing: such a machine has what it has.
 GPU_PYTHON = $(or $(wildcard $(PYTHON)),python3)

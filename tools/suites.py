@@ -20,7 +20,7 @@ def _pytest(folder: str, tests: str = "", cores: int = 2) -> Step:
 
 # One folder after the other, because some have modules of the same name. Languages check their own.
 _MYPY = r"""
-for folder in docs/blocks docs/site generator/extract generator/fletching_generator \
+for folder in docs/blocks docs/site generator/extract generator/fletching_generator packages \
   tests/abi_header tests/benchmarks tests/corpus tests/cuda_array_interface tests/faults \
   tests/gpu tests/mutants tests/mutants_code tests/new_language tests/peers/conformance \
   tests/peers/dlpack tests/published tests/roundtrip tests/rules tests/runtimes tests/targets \
@@ -44,6 +44,9 @@ def _of(language: Language) -> tuple[Step, ...]:
     if language.mutation:
         tried = f".venv/bin/python tests/mutants_code/language_mutants.py {language.name} --sample"
         steps += (Step("mutants of the code, a sample", tried, only_all=True),)
+    if (languages.ROOT / home / "build-package").is_file():
+        package = f".venv/bin/python packages/packages.py quick {home}"
+        steps += (Step("package", package, cores=1),)
     if language.blocks:
         blocks = f".venv/bin/python docs/blocks/code_blocks.py {language.name}"
         steps += (Step("code blocks of the pages", blocks),)
@@ -101,6 +104,13 @@ SUITES: dict[str, tuple[Step, ...]] = {
         )
         for name, language in LANGUAGES.items()
         if language.bench
+    ),
+    "packages": (
+        Step("fletching-tools", ".venv/bin/python packages/packages.py quick generator"),
+        _pytest("packages"),
+        Step("every package", "make packages", only_all=True),
+        Step("a fresh project with each", "make test-packages", only_all=True),
+        Step("the same bytes again", "make compare-packages", only_all=True),
     ),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
     "new-device": (

@@ -20,6 +20,7 @@ public final class FletchingException extends RuntimeException {
   static final int ENOSYS = ofSystem(38, 78, 40);
   static final int ENOTSUP = ofSystem(95, 45, 129);
 
+  /** The error number, which the serialized form contains. */
   private final int errno;
 
   /**

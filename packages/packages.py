@@ -1,0 +1,156 @@
+"""Builds the packages of a release, and uses them as a project outside the repository does.
+
+    packages.py build [HOME...]   builds into build/packages, with checksums, SBOM and manifest
+    packages.py test [HOME...]    uses them in fresh projects with empty caches
+    packages.py quick HOME...     builds and uses what takes seconds, in build/packages-quick
+    packages.py compare           builds again from a clone, on another day, and compares the bytes
+
+HOME is a folder with the scripts build-package and test-package, such as bindings/rust. They run
+there with OUT or PACKAGES (the artifacts of this home), VERSION, SOURCE_DATE_EPOCH (the time of the
+last commit) and, for `quick`, QUICK=1.
+Exit codes: 0 success, 1 a package is wrong or differs, 2 could not run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tools"))
+
+from languages import environment, load  # noqa: E402
+from manifest import differences, write_manifest  # noqa: E402
+
+OUT = ROOT / "build" / "packages"
+QUICK = ROOT / "build" / "packages-quick"
+TOOLS = "generator"  # the home of fletching-tools, which is no language
+NONE: Mapping[str, str] = {}
+
+
+class PackageError(Exception):
+    """A script of a home failed, or the tree cannot be packaged."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        match arguments:
+            case ["build", *names]:
+                build(ROOT, OUT, names)
+            case ["test", *names]:
+                for home in homes(names):
+                    use(home, OUT)
+            case ["quick", name, *names]:
+                for home in homes([name, *names]):
+                    make(home, QUICK, {"QUICK": "1"})
+                    use(home, QUICK, {"QUICK": "1"})
+            case ["compare"]:
+                return compare()
+            case _:
+                print(__doc__, file=sys.stderr)
+                return 2
+    except PackageError as error:
+        print(f"packages: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def homes(names: Sequence[str] = (), root: Path = ROOT) -> list[str]:
+    """The folders that make packages: those in `names`, or all."""
+    known = [language.folder for language in load(root).values()] + [TOOLS]
+    known = [folder for folder in known if (root / folder / "build-package").is_file()]
+    for name in names:
+        if name not in known:
+            raise PackageError(f"no home '{name}': expected some of {', '.join(known)}")
+    return list(names) or known
+
+
+def build(root: Path, out: Path, names: Sequence[str] = ()) -> None:
+    """Builds the packages of the repository in `root` into `out`."""
+    for home in homes(names, root):
+        make(home, out, {}, root)
+    tools = [ROOT / "build" / "packages-tools" / "bin" / "python", root / "packages" / "sbom.py"]
+    subprocess.run([*tools, out, version(root), str(epoch(root))], check=True)
+    write_manifest(out, version(root), epoch(root))
+
+
+def make(home: str, out: Path, more: Mapping[str, str], root: Path = ROOT) -> None:
+    """Builds the packages of one home. A failed build leaves the old packages as they are."""
+    target = out / Path(home).name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out, prefix=".new-") as new:
+        run("build-package", home, {"OUT": new, **more}, root)
+        if not any(Path(new).iterdir()):
+            raise PackageError(f"{home}/build-package: wrote no file: expected packages in $OUT")
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(new, target)
+
+
+def use(home: str, packages: Path, more: Mapping[str, str] = NONE) -> None:
+    """Uses the packages of one home outside the repository."""
+    found = packages / Path(home).name
+    if not found.is_dir():
+        raise PackageError(f"{found}: not found: run `make packages` first")
+    run("test-package", home, {"PACKAGES": str(found), **more})
+
+
+def run(script: str, home: str, more: Mapping[str, str], root: Path = ROOT) -> None:
+    variables = {"VERSION": version(root), "SOURCE_DATE_EPOCH": str(epoch(root)), **more}
+    language = next((each for each in load(root).values() if each.folder == home), None)
+    given = environment(language, root) if language else {"ROOT": str(root)}
+    print(f"packages: {home}/{script}", flush=True)
+    code = subprocess.run(
+        [root / home / script],
+        cwd=root / home,
+        env={**os.environ, **given, **variables},
+        check=False,
+    ).returncode
+    if code:
+        raise PackageError(f"{home}/{script}: failed with exit code {code}")
+
+
+def compare() -> int:
+    """Builds from a clone in another folder three days later, and lists the files that differ."""
+    if git("status", "--porcelain", "--untracked-files=no"):
+        raise PackageError("compare: uncommitted changes: expected a clean tree, as for a release")
+    if not OUT.is_dir():
+        raise PackageError(f"{OUT}: not found: run `make packages` first")
+    with tempfile.TemporaryDirectory(prefix="fletching-again-") as folder:
+        clone = Path(folder, "another", "clone")
+        git("clone", "--quiet", str(ROOT), str(clone))
+        (clone / ".venv").symlink_to(ROOT / ".venv")
+        again = [sys.executable, str(clone / "packages" / "packages.py"), "build"]
+        code = subprocess.run(["faketime", "+3 days", *again], check=False).returncode
+        if code:
+            raise PackageError(f"compare: the second build failed with exit code {code}")
+        wrong = list(differences(OUT, clone / "build" / "packages"))
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    print(f"packages: {len(wrong)} files differ" if wrong else "packages: identical bytes")
+    return 1 if wrong else 0
+
+
+def version(root: Path = ROOT) -> str:
+    """The version in spec/project.yaml."""
+    lines = (root / "spec" / "project.yaml").read_text(encoding="utf-8").splitlines()
+    return next(line.removeprefix("version: ") for line in lines if line.startswith("version: "))
+
+
+def epoch(root: Path = ROOT) -> int:
+    """The time of the last commit in seconds, for the dates in archives."""
+    return int(git("log", "-1", "--format=%ct", root=root))
+
+
+def git(*arguments: str, root: Path = ROOT) -> str:
+    found = subprocess.run(
+        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True
+    )
+    return found.stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
