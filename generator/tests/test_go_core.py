@@ -24,7 +24,7 @@ def test_module_has_bundle_files() -> None:
 
 
 def test_every_c_name_contains_version(scratch: Scratch) -> None:
-    scratch.replace("project.yaml", "version: 0.1.0", "version: 1.20.3")
+    scratch.replace("project.yaml", "\nversion: ", "\nversion: 1.20.3 # ")
     texts = render_module(go, scratch.load())
     prefix = "fletching_go_v1_20_3_"
     assert f"// #cgo CFLAGS: -DFLETCHING_PREFIX={prefix}\n" in texts[CORE]

@@ -57,7 +57,7 @@ def test_bar_shows_remaining_time() -> None:
     ("text", "found"),
     [
         ("[1/90] Building a\n[30/90] Building b/c\n", (30, 90)),
-        ("[INFO] Building fletching-jna 0.1.0   [2/6]\n", (2, 6)),
+        ("[INFO] Building fletching-jna 1.2.3   [2/6]\n", (2, 6)),
         ("    Building [=====>      ] 12/80: libc, cc\r", (12, 80)),
         ("compiling tests/1/2.cpp\n", None),
         ("", None),

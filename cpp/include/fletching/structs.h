@@ -58,7 +58,7 @@ FLETCHING_EXPORT void FletchingDeviceArrayStreamRelease(struct ArrowDeviceArrayS
 FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
     const struct ArrowDeviceArrayStream* stream);
 
-/* The version of the loaded library: "0.1.0". Valid while it is loaded. */
+/* The version of the loaded library: "MAJOR.MINOR.PATCH". Valid while it is loaded. */
 FLETCHING_EXPORT const char* FletchingVersion(void);
 
 #ifdef __cplusplus

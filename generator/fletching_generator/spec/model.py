@@ -211,7 +211,7 @@ class Erratum:
 @dataclass(frozen=True)
 class Project:
     name: str  # "Fletching"
-    version: str  # "0.1.0"
+    version: str  # MAJOR.MINOR.PATCH
     license: str  # "Apache-2.0"
     description: str
     repository: str  # "github.com/fletching/fletching"
