@@ -35,7 +35,7 @@ html_title = f"{project} {release}"
 extensions = ["myst_parser", "sphinx.ext.graphviz"]
 graphviz_output_format = "svg"
 root_doc = "README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "docs/**.md", "**/README.md"]
+include_patterns = ["*.md", "docs/**.md", "**/README.md"]
 exclude_patterns = ["build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # as on GitHub
@@ -68,7 +68,8 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
             "docs/reference/*",
         ],
         "Measured": ["docs/measured/*"],
-        "Contributors": ["CONTRIBUTING"],
+        "Releases": ["docs/versions", "CHANGELOG", "SECURITY"],
+        "Contributors": ["CONTRIBUTING", "CODE_OF_CONDUCT", "MAINTAINERS"],
     },
     # A level down, so that users, who do not open CONTRIBUTING, do not see them.
     "CONTRIBUTING": {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Converts an arrow-rs record batch to a device array and back, without a copy.
 //!
 //! Prints: the last price is 99

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sends batches from an async stream, and receives them on another thread with back-pressure.
 //!
 //! Prints: a batch of 3

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Exports a column as a DLPack tensor, and imports the tensor as an array, without a copy.
 //!
 //! Prints: format "f", last value 3.5

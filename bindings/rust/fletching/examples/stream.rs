@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Exports an iterator of batches as a device stream, and reads it as a consumer.
 //!
 //! Prints: a batch of 3

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The parts that a CUDA program already has: a context, streams, memory and copies, from libcuda.
 //! The handles live until the process exits.
 

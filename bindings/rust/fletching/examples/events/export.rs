@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Exports an array while a CUDA stream still writes to it. Its event completes when the stream is
 //! done.
 

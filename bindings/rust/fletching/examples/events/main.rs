@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Imports an array while it is still being written, and makes a stream wait for it. The host waits
 //! only when it needs the result.
 //!
