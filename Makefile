@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
 .PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
-.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages docs release test test-all format clean
+.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages docs release release-notes test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 .PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
 
@@ -101,6 +101,9 @@ docs: ## a site of all pages in build/site, links checked
 
 release: setup ## set VERSION=X.Y.Z everywhere and date the change log; commits nothing
 	@$(PYTHON) packages/release.py '$(VERSION)'
+
+release-notes: ## what the change log says of this version
+	@python3 packages/release.py --notes
 
 test-spec: setup ## the tests of the spec and of the generator
 	@$(PYTHON) tools/suite.py spec

@@ -40,9 +40,16 @@ class RefusedError(Exception):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("version", metavar="X.Y.Z")
-    version = parser.parse_args().version
+    parser.add_argument("version", metavar="X.Y.Z", nargs="?", default="")
+    parser.add_argument(
+        "--notes", action="store_true", help="print what changed, and change nothing"
+    )
+    options = parser.parse_args()
+    version = options.version
     try:
+        if options.notes:
+            print(notes(versions.tracked(ROOT)), end="")
+            return 0
         changed = release(ROOT, version, datetime.datetime.now(datetime.UTC).date(), generate)
     except RefusedError as error:
         print(f"release: {error}", file=sys.stderr)
@@ -117,6 +124,16 @@ def roll(text: str, version: str, today: datetime.date, repository: str) -> str:
         )
     body = f"{head}{heading}\n## [{version}] - {today.isoformat()}\n{rest}".rstrip("\n")
     return f"{body}\n\n{_links(body, repository)}"
+
+
+def notes(files: Mapping[str, str]) -> str:
+    """Returns the entries of the change log for the present version."""
+    version = versions.project_version(files)
+    body, _, _ = files[CHANGELOG].partition("\n[Unreleased]: ")
+    found = re.search(rf"^## \[{version}\].*\n(?:(?!## \[).*\n)*", f"{body}\n", re.MULTILINE)
+    if not found:
+        raise RefusedError(f"{CHANGELOG}: no section of version {version}: run make release first")
+    return found[0].partition("\n")[2].strip("\n") + "\n"
 
 
 def _links(body: str, repository: str) -> str:

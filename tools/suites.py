@@ -72,6 +72,10 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("ruff", ".venv/bin/ruff check . && .venv/bin/ruff format --check ."),
         Step("mypy", _MYPY),
         Step("shell scripts and commands", ".venv/bin/python tools/check_shell.py"),
+        Step(
+            "workflows",
+            'go -C tools/actionlint tool actionlint -shellcheck "$PWD/.venv/bin/shellcheck"',
+        ),
     ),
     **{name: _of(language) for name, language in LANGUAGES.items()},
     "languages": (

@@ -110,6 +110,15 @@ def test_release_rolls_change_log(repository: Path) -> None:
     assert (repository / "CITATION.cff").read_text().count("date-released: ") == 1
 
 
+def test_notes_are_section_of_present_version(repository: Path) -> None:
+    with pytest.raises(release.RefusedError, match="no section of version"):
+        release.notes(versions.tracked(repository))
+    run(repository, "9.8.7")
+    text = (repository / versions.CHANGELOG).read_text()
+    put(repository, versions.CHANGELOG, text.replace("\n[U", "\n## [9.8.6] - 2030-01-01\n\n[U", 1))
+    assert release.notes(versions.tracked(repository)) == "### Added\n\n- A thing.\n"
+
+
 def test_release_accepts_present_version_once(repository: Path) -> None:
     present = versions.project_version(versions.tracked(repository))
     assert run(repository, present) == ["CHANGELOG.md", "CITATION.cff"]
