@@ -42,7 +42,7 @@ def test_file_with_other_version_is_reported(name: str) -> None:
 
 
 def new_page(line: str) -> list[str]:
-    """What is wrong with the repository if it has another page with this line."""
+    """Returns the disagreements of the repository with another page that has this line."""
     log = FILES[versions.CHANGELOG] + f"\n## [{OTHER}] - 2020-01-01\n"
     return versions.disagreements({**SMALL, versions.CHANGELOG: log, "docs/new.md": f"\n{line}\n"})
 
