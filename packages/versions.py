@@ -1,4 +1,4 @@
-"""The places that contain the version of Fletching: finds them, checks them and sets them.
+"""Finds, checks and sets the version of Fletching in every file that contains it.
 
 `spec/project.yaml` has the version. `fletching generate` writes it to the generated files, which
 have the attribute linguist-generated and are not handled here.
@@ -9,9 +9,14 @@ from __future__ import annotations
 import fnmatch
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools"))
+
+from languages import load
 
 SPEC = "spec/project.yaml"
 CHANGELOG = "CHANGELOG.md"
@@ -29,24 +34,13 @@ PLACES = (
     Place(SPEC, rf"^version: ({VERSION})$"),
     Place("CITATION.cff", rf"^version: ({VERSION})$"),
     Place("generator/pyproject.toml", rf'^version = "({VERSION})"$'),
-    Place("bindings/rust/Cargo.toml", rf'^(?:version|fletching|fletching-abi) = .*"({VERSION})"'),
-    # Packages of the repository have no source. Those that are not published have no version,
-    # which Cargo records as 0.0.0.
-    Place(
-        "bindings/rust/*Cargo.lock",
-        rf'^name = "fletching[\w-]*"\nversion = "(?!0\.0\.0")({VERSION})"\n(?!source)',
-    ),
-    Place("bindings/go/*.mod", rf"^\t?(?:require )?\S+/fletching/bindings/go v({VERSION})$"),
-    Place(
-        "bindings/java/*pom.xml",
-        rf"<artifactId>fletching-parent</artifactId>\s*<version>({VERSION})<",
-    ),
-    Place("bindings/java/fletching-bom/pom.xml", rf"^  <version>({VERSION})<"),
-    Place(
-        "bindings/java/README.md",
-        rf"<groupId>io\.github\.fletching<.*\n.*\n\s*<version>({VERSION})<",
-    ),
     Place("*", r"libfletching\.(?:so\.)?([0-9]+\.[0-9]+)\b(?!\.[0-9])", parts=2),
+    *(
+        Place(f"{language.folder}/{version.files}", version.pattern)
+        for language in load().values()
+        if language.release
+        for version in language.release.versions
+    ),
 )
 
 # Files in which a version that equals ours can be that of another project, or of a past run.
@@ -112,7 +106,7 @@ def _wrong_places(files: Mapping[str, str], version: str) -> Iterator[str]:
                         "hint: run make release, which sets all versions"
                     )
     for place in unused:
-        yield f"{place.files}: no version: expected a match of {place.pattern!r} from PLACES"
+        yield f"{place.files}: no version: expected a match of {place.pattern!r}"
 
 
 def _stray(files: Mapping[str, str], version: str) -> Iterator[str]:
@@ -129,7 +123,8 @@ def _stray(files: Mapping[str, str], version: str) -> Iterator[str]:
             if number.search(content) and line not in covered and not _PIN.search(content):
                 yield (
                     f"{name}:{line}: version of Fletching outside of PLACES: {content.strip()}; "
-                    f"hint: read it from {SPEC}, or add the line to PLACES in packages/versions.py"
+                    f"hint: read it from {SPEC}, or add the line to [[release.versions]] of a "
+                    "language.toml or to PLACES in packages/versions.py"
                 )
 
 

@@ -151,6 +151,20 @@ class Blocks:
 
 
 @dataclass(frozen=True)
+class Version:
+    """Lines that contain the version of Fletching: packages/versions.py."""
+
+    files: str  # a pattern of paths in the home, in which * also matches a slash
+    pattern: str  # multi-line regular expression; group 1 is the version
+
+
+@dataclass(frozen=True)
+class Release:
+    sources: str  # regular expression: source files of the packages, which name the license
+    versions: tuple[Version, ...] = ()
+
+
+@dataclass(frozen=True)
 class Language:
     title: str  # "Rust"
     toolchain: Toolchain
@@ -168,6 +182,7 @@ class Language:
     mutation: Mutation | None = None
     rules: Rules | None = None
     blocks: Blocks | None = None
+    release: Release | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)  # missing parts with their reasons
     # Not in the file:
     name: str = ""

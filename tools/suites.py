@@ -83,7 +83,6 @@ SUITES: dict[str, tuple[Step, ...]] = {
         _pytest("tests/rules"),
         Step("doctests of the tools", ".venv/bin/python -m doctest tools/skipped.py"),
     ),
-    "release": (_pytest("packages", "tests"),),
     "docs": (
         Step("links between pages, fences", ".venv/bin/rumdl check --no-cache ."),
         Step("code blocks of the pages", ".venv/bin/python docs/blocks/code_blocks.py"),
@@ -112,7 +111,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     ),
     "packages": (
         Step("fletching-tools", ".venv/bin/python packages/packages.py quick generator"),
-        _pytest("packages"),
+        _pytest("packages", "tests"),
         Step("every package", "make packages", only_all=True),
         Step("a fresh project with each", "make test-packages", only_all=True),
         Step("the same bytes again", "make compare-packages", only_all=True),

@@ -8,35 +8,33 @@ from pathlib import Path
 
 import pytest
 
+from languages import load
+
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "SPDX-License-Identifier: Apache-2.0"
 FIRST_LINES = 3  # a generated file begins with "DO NOT EDIT", a Go file may begin with //go:build
-SHIPPED = re.compile(
-    r"""cpp/(bundle|core|examples|include|src)/.*\.(c|h|cpp|hpp)
-    |bindings/go/(?!bench/|internal/|tools/).*\.(c|h|go)
-    |bindings/java/[^/]+/src/main/.*\.java
-    |bindings/python/(core|src)/.*\.(cpp|hpp|py)
-    |bindings/rust/fletching(-abi)?/(src|examples|core)/.*\.(c|h|rs)
-    |bindings/rust/fletching(-abi)?/build\.rs""",
-    re.VERBOSE,
-)
+SOURCES = {
+    language.folder: language.release.sources for language in load().values() if language.release
+}
 
 
-def shipped(names: list[str]) -> list[str]:
-    return [name for name in names if SHIPPED.fullmatch(name)]
+def shipped(folder: str) -> list[str]:
+    """The source files of a language's packages, relative to its home."""
+    command = ["git", "ls-files", "-z", "--", "."]
+    listed = subprocess.run(command, cwd=ROOT / folder, capture_output=True, check=True).stdout
+    names = [name for name in listed.decode().split("\0") if (ROOT / folder / name).is_file()]
+    return [name for name in names if re.fullmatch(SOURCES[folder], name)]
 
 
 def has_line(text: str) -> bool:
     return any(LINE in line for line in text.split("\n", FIRST_LINES)[:FIRST_LINES])
 
 
-def test_source_file_of_package_names_license() -> None:
-    command = ["git", "ls-files", "-z"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
-    names = shipped([name for name in listed.decode().split("\0") if (ROOT / name).is_file()])
-    homes = {"/".join(name.split("/")[:2]) for name in names}
-    assert {f"bindings/{name}" for name in ("go", "java", "python", "rust")} < homes
-    lacking = [name for name in names if not has_line((ROOT / name).read_text("utf-8"))]
+@pytest.mark.parametrize("folder", SOURCES)
+def test_source_file_of_package_names_license(folder: str) -> None:
+    names = shipped(folder)
+    assert names
+    lacking = [name for name in names if not has_line((ROOT / folder / name).read_text("utf-8"))]
     assert lacking == [], f"add '{LINE}' to the first {FIRST_LINES} lines"
 
 
