@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
 .PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
-.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages docs release release-notes test test-all format clean
+.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages compatible compatible-guards docs release release-notes test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 .PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
 
@@ -81,6 +81,14 @@ test-packages: setup ## each package of `make packages` in a fresh project with 
 compare-packages: setup ## builds the release again in another folder on another day, and compares the bytes
 	@tools/setup-packages
 	@$(PYTHON) packages/packages.py compare
+
+compatible: setup ## the APIs of build/packages against those of an earlier one: BASELINE=FOLDER
+	@tools/setup-packages
+	@$(PYTHON) packages/api.py compatible '$(BASELINE)'
+
+compatible-guards: setup ## plants a break of each API, which `compatible` must name
+	@tools/setup-packages
+	@$(PYTHON) packages/api.py guards
 
 # These install nothing: such a machine has what it has.
 GPU_PYTHON = $(or $(wildcard $(PYTHON)),python3)

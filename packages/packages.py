@@ -13,7 +13,6 @@ Exit codes: 0 success, 1 a package is wrong or differs, 2 could not run.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -21,20 +20,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tools"))
-
-from languages import environment, load  # noqa: E402
-from manifest import differences, write_manifest  # noqa: E402
+from homes import ROOT, PackageError, epoch, git, homes, run, version
+from manifest import differences, write_manifest
 
 OUT = ROOT / "build" / "packages"
 QUICK = ROOT / "build" / "packages-quick"
-TOOLS = "generator"  # the home of fletching-tools, which is no language
 NONE: Mapping[str, str] = {}
-
-
-class PackageError(Exception):
-    """A script of a home failed, or the tree cannot be packaged."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,16 +49,6 @@ def main(arguments: Sequence[str]) -> int:
         print(f"packages: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def homes(names: Sequence[str] = (), root: Path = ROOT) -> list[str]:
-    """The folders that make packages: those in `names`, or all."""
-    known = [language.folder for language in load(root).values()] + [TOOLS]
-    known = [folder for folder in known if (root / folder / "build-package").is_file()]
-    for name in names:
-        if name not in known:
-            raise PackageError(f"no home '{name}': expected some of {', '.join(known)}")
-    return list(names) or known
 
 
 def build(root: Path, out: Path, names: Sequence[str] = ()) -> None:
@@ -99,21 +80,6 @@ def use(home: str, packages: Path, more: Mapping[str, str] = NONE) -> None:
     run("test-package", home, {"PACKAGES": str(found), **more})
 
 
-def run(script: str, home: str, more: Mapping[str, str], root: Path = ROOT) -> None:
-    variables = {"VERSION": version(root), "SOURCE_DATE_EPOCH": str(epoch(root)), **more}
-    language = next((each for each in load(root).values() if each.folder == home), None)
-    given = environment(language, root) if language else {"ROOT": str(root)}
-    print(f"packages: {home}/{script}", flush=True)
-    code = subprocess.run(
-        [root / home / script],
-        cwd=root / home,
-        env={**os.environ, **given, **variables},
-        check=False,
-    ).returncode
-    if code:
-        raise PackageError(f"{home}/{script}: failed with exit code {code}")
-
-
 def compare() -> int:
     """Builds from a clone in another folder three days later, and lists the files that differ."""
     if git("status", "--porcelain", "--untracked-files=no"):
@@ -132,24 +98,6 @@ def compare() -> int:
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"packages: {len(wrong)} files differ" if wrong else "packages: identical bytes")
     return 1 if wrong else 0
-
-
-def version(root: Path = ROOT) -> str:
-    """The version in spec/project.yaml."""
-    lines = (root / "spec" / "project.yaml").read_text(encoding="utf-8").splitlines()
-    return next(line.removeprefix("version: ") for line in lines if line.startswith("version: "))
-
-
-def epoch(root: Path = ROOT) -> int:
-    """The time of the last commit in seconds, for the dates in archives."""
-    return int(git("log", "-1", "--format=%ct", root=root))
-
-
-def git(*arguments: str, root: Path = ROOT) -> str:
-    found = subprocess.run(
-        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True
-    )
-    return found.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import homes
 import packages
 from manifest import differences, write_manifest
 
@@ -57,7 +58,7 @@ def test_make_passes_version_date_and_environment(root: Path, tmp_path: Path) ->
 def test_make_of_a_failing_script_keeps_the_old_packages(root: Path, tmp_path: Path) -> None:
     packages.make(HOME, tmp_path / "out", {}, root)
     script(root, "build-package", 'echo new >"$OUT/quiver.txt"; exit 3')
-    with pytest.raises(packages.PackageError, match=r"build-package: failed with exit code 3"):
+    with pytest.raises(homes.PackageError, match=r"build-package: failed with exit code 3"):
         packages.make(HOME, tmp_path / "out", {}, root)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["quiver"]
     assert (tmp_path / "out/quiver/quiver.txt").read_text("utf-8").startswith("1.2.3")
@@ -65,17 +66,17 @@ def test_make_of_a_failing_script_keeps_the_old_packages(root: Path, tmp_path: P
 
 def test_make_without_a_package_is_an_error(root: Path, tmp_path: Path) -> None:
     script(root, "build-package", "true")
-    with pytest.raises(packages.PackageError, match=r"build-package: wrote no file: expected"):
+    with pytest.raises(homes.PackageError, match=r"build-package: wrote no file: expected"):
         packages.make(HOME, tmp_path / "out", {}, root)
 
 
 def test_unknown_home_is_an_error_that_lists_the_homes(root: Path) -> None:
-    with pytest.raises(packages.PackageError, match=r"no home 'bow': expected .* bindings/quiver"):
-        packages.homes(["bow"], root)
+    with pytest.raises(homes.PackageError, match=r"no home 'bow': expected .* bindings/quiver"):
+        homes.homes(["bow"], root)
 
 
 def test_use_without_packages_names_the_command(tmp_path: Path) -> None:
-    with pytest.raises(packages.PackageError, match=r"not found: run `make packages` first"):
+    with pytest.raises(homes.PackageError, match=r"not found: run `make packages` first"):
         packages.use("bindings/rust", tmp_path)
 
 
