@@ -2,7 +2,7 @@
 # another clone can use this one's cache.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  cmake_path(SET _base NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
+  get_filename_component(_base "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
   set(CMAKE_C_COMPILER_LAUNCHER
     "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${_base}" CCACHE_NOHASHDIR=1 "${CCACHE_PROGRAM}")
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_C_COMPILER_LAUNCHER}")

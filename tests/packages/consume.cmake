@@ -1,7 +1,11 @@
-# Configures, builds and runs one external project. -DWAY=... selects how it finds Fletching.
+# Configures, builds and runs one external project. -DWAY=... selects how it finds Fletching; -DOUTSIDE_CMAKE=... is the
+# CMake of the external project.
 set(build "${FOLDER}/${WAY}")
 set(prefix "${FOLDER}/prefix")
 file(REMOVE_RECURSE "${build}")
+if(NOT OUTSIDE_CMAKE)
+  set(OUTSIDE_CMAKE "${CMAKE_COMMAND}")
+endif()
 
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -12,17 +16,28 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# Runs the built programs. Programs with the library print its version.
+# Runs the built programs. Those that use functions print the version.
 function(run_programs)
-  foreach(program headers_c headers_cpp)
+  foreach(program ${ARGN})
     run("${build}/${program}")
-  endforeach()
-  foreach(program shared_c shared_cpp ${ARGN})
-    run("${build}/${program}")
-    if(NOT output STREQUAL "${VERSION}\n")
+    if(program MATCHES "(core|shared|static)_" AND NOT output STREQUAL "${VERSION}\n")
       message(FATAL_ERROR "${program} printed '${output}', not '${VERSION}'")
     endif()
   endforeach()
+endfunction()
+
+set(compilers -G "${GENERATOR}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${C_FLAGS}"
+  "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
+# No project of C may need a C++ compiler.
+set(only_c -G "${GENERATOR}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${C_FLAGS}"
+  -DCMAKE_CXX_COMPILER=no-such-compiler)
+
+# build_only_c WAY PREFIX: builds the project in C.
+function(build_only_c way prefix)
+  run("${OUTSIDE_CMAKE}" -S "${CONSUMER}/only-c" -B "${build}/only-c-${way}" ${only_c} -DWAY=${way}
+    "-DFLETCHING_SOURCE=${SOURCE}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DFLETCHING_EXPECTED=${VERSION}")
+  run("${OUTSIDE_CMAKE}" --build "${build}/only-c-${way}")
+  run_programs(only-c-${way}/abi_c only-c-${way}/core_c)
 endfunction()
 
 if(CCACHE)
@@ -32,7 +47,7 @@ endif()
 
 if(WAY STREQUAL "pkg_config")
   file(GLOB_RECURSE file "${prefix}/fletching.pc")
-  cmake_path(GET file PARENT_PATH path)
+  get_filename_component(path "${file}" DIRECTORY)
   set(ENV{PKG_CONFIG_PATH} "${path}")
   foreach(package fletching fletching-shared)
     run("${PKG_CONFIG}" --modversion ${package})
@@ -47,37 +62,60 @@ if(WAY STREQUAL "pkg_config")
     endforeach()
     run("${PKG_CONFIG}" --cflags --libs ${package})
     separate_arguments(${package}_flags UNIX_COMMAND "${output}")
+    run("${PKG_CONFIG}" --static --cflags --libs ${package})
+    separate_arguments(${package}_static UNIX_COMMAND "${output}")
+    if(CMAKE_HOST_SYSTEM_NAME STREQUAL "Linux" AND NOT output MATCHES "-ldl")
+      message(FATAL_ERROR "pkg-config --static --libs ${package} is '${output}': expected -ldl")
+    endif()
   endforeach()
   separate_arguments(c UNIX_COMMAND "${C_COMPILER} ${C_FLAGS} -std=c99")
   separate_arguments(cxx UNIX_COMMAND "${CXX_COMPILER} ${CXX_FLAGS} -std=c++20")
   file(MAKE_DIRECTORY "${build}")
-  run(${c} "${CONSUMER}/headers.c" ${fletching_flags} -o "${build}/headers_c")
+  run(${c} "${CONSUMER}/abi.c" ${fletching_flags} -o "${build}/headers_c")
+  run(${c} "${CONSUMER}/version.c" ${fletching_flags} -o "${build}/core_c")
+  run(${c} -static "${CONSUMER}/version.c" ${fletching_static} -o "${build}/static_c")
   run(${cxx} "${CONSUMER}/headers.cpp" ${fletching_flags} -o "${build}/headers_cpp")
-  run(${c} "${CONSUMER}/shared.c" ${fletching-shared_flags} -o "${build}/shared_c")
+  run(${c} "${CONSUMER}/version.c" ${fletching-shared_flags} -o "${build}/shared_c")
   run(${cxx} "${CONSUMER}/shared.cpp" ${fletching-shared_flags} -o "${build}/shared_cpp")
   file(GLOB_RECURSE library "${prefix}/libfletching.so")
-  cmake_path(GET library PARENT_PATH path)
+  get_filename_component(path "${library}" DIRECTORY)
   set(ENV{LD_LIBRARY_PATH} "${path}")
-  run_programs()
+  run_programs(headers_c core_c static_c headers_cpp shared_c shared_cpp)
 elseif(WAY MATCHES "^user_project")
-  run(${CMAKE_COMMAND} -S "${SOURCE}/tests/packages/user-project" -B "${build}" -G "${GENERATOR}"
+  run("${OUTSIDE_CMAKE}" -S "${USER_PROJECT}" -B "${build}" -G "${GENERATOR}"
     "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS} ${FLAGS}")
-  run(${CMAKE_COMMAND} --build "${build}" --parallel 2)
+  run("${OUTSIDE_CMAKE}" --build "${build}" --parallel 2)
   run("${build}/user_project")
+elseif(WAY STREQUAL "core_only")
+  # A package without libfletching, from the sources, without C++.
+  run("${OUTSIDE_CMAKE}" -S "${SOURCE}" -B "${build}/package" ${only_c} "-DCMAKE_INSTALL_PREFIX=${build}/prefix"
+    -DFLETCHING_BUILD_SHARED=OFF -DFLETCHING_BUILD_TESTS=OFF)
+  run("${OUTSIDE_CMAKE}" --build "${build}/package" --target install)
+  foreach(way find_package add_subdirectory fetch_content)
+    build_only_c(${way} "${build}/prefix")
+  endforeach()
+  # Asking for what it lacks must fail with words.
+  set(missing_shared "expected fletching::shared, got a package that was built without")
+  set(missing_quiver "expected abi, core, fletching or shared, got quiver")
+  foreach(component shared quiver)
+    execute_process(COMMAND "${OUTSIDE_CMAKE}" -S "${CONSUMER}/only-c" -B "${build}/missing" ${only_c} -DWAY=find_package
+      "-DCMAKE_PREFIX_PATH=${build}/prefix" -DFLETCHING_COMPONENTS=${component}
+      RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE output)
+    string(REGEX REPLACE "[ \n]+" " " output "${output}")
+    string(FIND "${output}" "${missing_${component}}" position)
+    if(code EQUAL 0 OR position EQUAL -1)
+      message(FATAL_ERROR "find_package(fletching COMPONENTS ${component}) ended with ${code}: expected '${missing_${component}}' in ${output}")
+    endif()
+  endforeach()
 else()
-  run(${CMAKE_COMMAND} -S "${CONSUMER}" -B "${build}" -G "${GENERATOR}" -DWAY=${WAY}
-    "-DFLETCHING_SOURCE=${SOURCE}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DFLETCHING_EXPECTED=${VERSION}"
-    "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
-    "-DCMAKE_C_FLAGS=${C_FLAGS}" "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
-  run(${CMAKE_COMMAND} --build "${build}")
-  set(more_programs)
-  # A C-only project can use the package too.
+  run("${OUTSIDE_CMAKE}" -S "${CONSUMER}" -B "${build}" ${compilers} -DWAY=${WAY}
+    "-DFLETCHING_SOURCE=${SOURCE}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DFLETCHING_EXPECTED=${VERSION}")
+  run("${OUTSIDE_CMAKE}" --build "${build}" --parallel 2)
+  run_programs(headers_c headers_cpp shared_c shared_cpp)
+  # A project of C can use the same package.
   if(WAY STREQUAL "find_package")
-    run(${CMAKE_COMMAND} -S "${CONSUMER}/only-c" -B "${build}/only-c" -G "${GENERATOR}"
-      "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${C_FLAGS}")
-    run(${CMAKE_COMMAND} --build "${build}/only-c")
-    set(more_programs only-c/shared_c)
+    build_only_c(find_package "${prefix}")
+    run_programs(only-c-find_package/shared_c)
   endif()
-  run_programs(${more_programs})
 endif()

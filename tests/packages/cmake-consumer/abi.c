@@ -1,4 +1,4 @@
-// Uses only the headers, in C.
+// Uses only abi.h, in C.
 #include "fletching/abi.h"
 
 int main(void) {
