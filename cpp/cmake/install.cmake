@@ -1,26 +1,32 @@
 # Files for `cmake --install`. No installed file contains the build or installation folder, so the
-# prefix may be moved.
+# prefix may be moved. Component `fletching_runtime` is what a program needs to run.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME fletching_development)
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/fletching")
-set(_targets fletching fletching_core fletching_headers)
+set(_targets fletching fletching_core fletching_abi)
 if(FLETCHING_BUILD_SHARED)
   list(APPEND _targets fletching_shared)
 endif()
 
 install(TARGETS ${_targets} EXPORT fletching-targets
-  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
-  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT fletching_runtime
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT fletching_runtime
+    NAMELINK_COMPONENT fletching_development
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(FLETCHING_BUILD_SHARED)
   install(TARGETS fletching_inspect RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
 install(DIRECTORY include/fletching DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
-  DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+if(FLETCHING_DEBIAN)
+  include(cmake/debian/debian.cmake)
+else()
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
+    DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()
 
 install(EXPORT fletching-targets NAMESPACE fletching:: DESTINATION "${_package}")
 configure_package_config_file(cmake/fletching-config.cmake.in fletching-config.cmake
-  INSTALL_DESTINATION "${_package}")
+  INSTALL_DESTINATION "${_package}" NO_SET_AND_CHECK_MACRO)
 # Same compatibility as the library's soname: src/CMakeLists.txt.
 write_basic_package_version_file(fletching-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES
@@ -29,16 +35,21 @@ install(FILES
   DESTINATION "${_package}")
 
 # Relative path from the folder of the .pc files to the prefix, for example "../..".
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
-  BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE _up)
+file(RELATIVE_PATH _up "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" _up "${_up}")
 # An absolute installation folder stays absolute.
-cmake_path(APPEND _libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
-cmake_path(APPEND _includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
+foreach(_folder LIBDIR INCLUDEDIR)
+  string(TOLOWER "_${_folder}" _name)
+  set(${_name} "${CMAKE_INSTALL_${_folder}}")
+  if(NOT IS_ABSOLUTE "${${_name}}")
+    set(${_name} "\${prefix}/${${_name}}")
+  endif()
+endforeach()
 # The flag is right whether or not threads are part of the C library.
 set(_threads "-pthread")
-set(_libs "${_threads}")
+set(_dl)
 foreach(_library IN LISTS CMAKE_DL_LIBS)
-  string(APPEND _libs " -l${_library}")
+  set(_dl "-l${_library}")
 endforeach()
 set(_files fletching.pc)
 if(FLETCHING_BUILD_SHARED)
