@@ -25,6 +25,6 @@ class FletchingTestConan(ConanFile):
     def test(self):
         if can_run(self):
             for program in ("uses_core", "uses_headers", "uses_shared"):
-                path = Path(self.cpp.build.bindir) / program
+                path = Path(self.cpp.build.bindir, program).resolve()
                 if path.exists():
                     self.run(str(path), env="conanrun")
