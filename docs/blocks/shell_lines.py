@@ -17,7 +17,7 @@ from languages import Language
 
 _SKIPPED = {"do", "then", "else", "!", "sudo", "time", "$"}  # words that may precede a command
 _BUILTINS = {"for", "done", "export", "wait", "cd", "."}
-_ELSEWHERE = {"nvidia-smi", "nvcc"}  # programs of a GPU machine
+_ELSEWHERE = {"nvidia-smi", "nvcc", "conan", "vcpkg"}  # programs of other machines
 
 
 def problems(text: str, place: str, known: Mapping[str, Language], root: Path) -> Iterator[str]:

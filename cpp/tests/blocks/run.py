@@ -68,17 +68,19 @@ def compile_together(suffix: str, paths: list[Path]) -> None:
 
 
 def build_project(path: Path) -> None:
-    """Builds a user's CMakeLists.txt with a main.cpp and the installed headers."""
+    """Builds a user's CMakeLists.txt with a main.cpp and the installed headers or, with FetchContent,
+    the repository."""
     installed, project = BLOCKS / "installed", BLOCKS / path.stem
     options = ["-DFLETCHING_BUILD_TESTS=OFF", "-DFLETCHING_BUILD_SHARED=OFF"]
     run("cmake", "-S", ROOT, "-B", BLOCKS / "package", *options)
     run("cmake", "--build", BLOCKS / "package")
     run("cmake", "--install", BLOCKS / "package", "--prefix", installed)
     project.mkdir()
-    start = "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
+    start = "cmake_minimum_required(VERSION 3.16)\nproject(user LANGUAGES CXX)\n"
     (project / "CMakeLists.txt").write_text(start + path.read_text("utf-8"), encoding="utf-8")
     shutil.copy(ROOT / "cpp" / "examples" / "record_batch.cpp", project / "main.cpp")
-    run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={installed}")
+    found = [f"-DCMAKE_PREFIX_PATH={installed}", f"-DFETCHCONTENT_SOURCE_DIR_FLETCHING={ROOT}"]
+    run("cmake", "-S", project, "-B", project / "build", *found)
     run("cmake", "--build", project / "build")
 
 
