@@ -1,5 +1,5 @@
 # Files for `cmake --install`. No installed file contains the build or installation folder, so the
-# prefix may be moved. Component `fletching_runtime` is what a program needs to run.
+# prefix may be moved. Programs need the component `fletching_runtime` at run time.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME fletching_development)
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/fletching")
 set(_targets fletching fletching_core fletching_abi)

@@ -95,7 +95,7 @@ elseif(WAY STREQUAL "core_only")
   foreach(way find_package add_subdirectory fetch_content)
     build_only_c(${way} "${build}/prefix")
   endforeach()
-  # Asking for what it lacks must fail with words.
+  # A request for a missing component must fail with our message.
   set(missing_shared "expected fletching::shared, got a package that was built without")
   set(missing_quiver "expected abi, core, fletching or shared, got quiver")
   foreach(component shared quiver)

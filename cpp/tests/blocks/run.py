@@ -68,8 +68,10 @@ def compile_together(suffix: str, paths: list[Path]) -> None:
 
 
 def build_project(path: Path) -> None:
-    """Builds a user's CMakeLists.txt with a main.cpp and the installed headers or, with FetchContent,
-    the repository."""
+    """Builds a user's CMakeLists.txt with a main.cpp.
+
+    find_package finds the installed headers, FetchContent the repository.
+    """
     installed, project = BLOCKS / "installed", BLOCKS / path.stem
     options = ["-DFLETCHING_BUILD_TESTS=OFF", "-DFLETCHING_BUILD_SHARED=OFF"]
     run("cmake", "-S", ROOT, "-B", BLOCKS / "package", *options)
