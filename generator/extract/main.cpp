@@ -1,12 +1,15 @@
 // fletching-extract: reads a C or C++ header like each target's compiler and prints its
 // declarations as JSON.
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clang/Basic/FileManager.h"
 #include "json.hpp"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 #include "run.hpp"
@@ -20,7 +23,8 @@ namespace fs = llvm::sys::fs;
 
 constexpr char kUsage[] =
     "usage: fletching-extract [--as c] [--as c++] [--target TRIPLE]... FILE [-- CLANG_FLAG...]\n"
-    "Prints what FILE declares as JSON, once for each language and target.\n";
+    "Prints what FILE declares as JSON, once for each language and target. FILE `-` is standard "
+    "input.\n";
 constexpr size_t kBinaryCheckSize = 65536;
 
 struct Options {
@@ -43,7 +47,7 @@ llvm::Error take_argument(const std::vector<std::string>& arguments, size_t& i, 
       return llvm::createStringError("--as takes c or c++, not '" + value + "'");
     }
     options.languages.push_back(value);
-  } else if (llvm::StringRef(argument).starts_with("-")) {
+  } else if (argument != "-" && llvm::StringRef(argument).starts_with("-")) {
     return llvm::createStringError("unknown option '" + argument +
                                    "'; flags for clang go after --");
   } else if (!options.input.file.empty()) {
@@ -75,10 +79,17 @@ llvm::Expected<Options> parse_options(const std::vector<std::string>& arguments)
   return options;
 }
 
+llvm::Error cannot_read(llvm::StringRef name, const llvm::Twine& what) {
+  return llvm::createStringError("cannot read " + name + ": " + what);
+}
+
+llvm::Error check_text(llvm::StringRef name, llvm::StringRef start) {
+  if (!start.contains('\0')) return llvm::Error::success();
+  return cannot_read(name, "it has NUL bytes: this is a binary file or UTF-16, not a header");
+}
+
 llvm::Error check_file(const std::string& path) {
-  const auto bad = [&path](const llvm::Twine& what) {
-    return llvm::createStringError("cannot read " + path + ": " + what);
-  };
+  const auto bad = [&path](const llvm::Twine& what) { return cannot_read(path, what); };
   fs::file_status status;
   if (const std::error_code code = fs::status(path, status)) return bad(code.message());
   if (fs::is_directory(status)) return bad("it is a directory; name a header in it");
@@ -90,26 +101,21 @@ llvm::Error check_file(const std::string& path) {
   const std::error_code closed = fs::closeFile(*file);
   if (!size) return bad(llvm::toString(size.takeError()));
   if (closed) return bad(closed.message());
-  if (llvm::StringRef(start.data(), *size).contains('\0')) {
-    return bad("it has NUL bytes: this is a binary file or UTF-16, not a header");
-  }
-  return llvm::Error::success();
+  return check_text(path, llvm::StringRef(start.data(), *size));
 }
 
-llvm::Expected<std::string> find_resource_dir() {
-  const char* set = std::getenv("FLETCHING_CLANG_RESOURCE_DIR");
-  std::string folder = set != nullptr ? set : FLETCHING_CLANG_RESOURCE_DIR;
-  if (fs::exists(folder + "/include/stdint.h")) return folder;
-  return llvm::createStringError(
-      "include/stdint.h not found in clang's resource folder '" + folder +
-      "': install clang 19's headers, or set FLETCHING_CLANG_RESOURCE_DIR to what "
-      "`clang -print-resource-dir` prints");
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> read_standard_input() {
+  auto text = llvm::MemoryBuffer::getSTDIN();
+  if (!text) return cannot_read(kStandardInput, text.getError().message());
+  if (llvm::Error error = check_text(kStandardInput, (*text)->getBuffer())) return error;
+  return std::move(*text);
 }
 
-llvm::Expected<llvm::json::Array> extract_all(const Options& options) {
+llvm::Expected<llvm::json::Array> extract_all(const Options& options,
+                                              std::unique_ptr<llvm::MemoryBuffer> standard_input) {
   // Shared by all runs, so that every file is looked up once.
-  const auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(clang::FileSystemOptions(),
-                                                                   file_system_with_stand_ins());
+  const auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(
+      clang::FileSystemOptions(), file_system(std::move(standard_input)));
   llvm::json::Array runs;
   for (const std::string& language : options.languages) {
     for (const std::string& target : options.targets) {
@@ -129,11 +135,16 @@ llvm::Error run_command_line(const std::vector<std::string>& arguments) {
     llvm::outs() << kUsage;
     return llvm::Error::success();
   }
-  if (llvm::Error error = check_file(options->input.file)) return error;
-  llvm::Expected<std::string> resource_dir = find_resource_dir();
-  if (!resource_dir) return resource_dir.takeError();
-  options->input.resource_dir = std::move(*resource_dir);
-  llvm::Expected<llvm::json::Array> runs = extract_all(*options);
+  std::unique_ptr<llvm::MemoryBuffer> standard_input;
+  if (options->input.file == "-") {
+    auto text = read_standard_input();
+    if (!text) return text.takeError();
+    standard_input = std::move(*text);
+    options->input.file = kStandardInput;
+  } else if (llvm::Error error = check_file(options->input.file)) {
+    return error;
+  }
+  llvm::Expected<llvm::json::Array> runs = extract_all(*options, std::move(standard_input));
   if (!runs) return runs.takeError();
   llvm::outs() << llvm::json::Value(llvm::json::Object{{"file", json_text(options->input.file)},
                                                        {"runs", std::move(*runs)}})

@@ -140,11 +140,11 @@ std::vector<std::string> clang_command_line(const Input& input, const Run& run) 
       input.file,
       is_c ? "-std=gnu17" : "-std=gnu++20",
       "--target=" + run.target,
-      // No system headers of this machine: they belong to another target.
+      // No headers of this machine: they belong to another target, or another Clang.
       "-ffreestanding",
-      "-nostdlibinc",
-      "-resource-dir",
-      input.resource_dir,
+      "-nostdinc",
+      "-idirafter",
+      kClangFolder,
       "-idirafter",
       kStandInFolder,
       "-ferror-limit=0",

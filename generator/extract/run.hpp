@@ -13,7 +13,6 @@ namespace fletching::extract {
 
 struct Input {
   std::string file;
-  std::string resource_dir;  // clang's, for <stdint.h> and similar headers
   std::vector<std::string> flags;
 };
 

@@ -1,20 +1,16 @@
 #include "stand_ins.hpp"
 
 #include <string>
+#include <utility>
 
-#include "llvm/Support/MemoryBuffer.h"
+#include "clang_headers.hpp"
 
 namespace fletching::extract {
 namespace {
 
-struct StandIn {
-  const char* name;
-  const char* text;
-};
-
 // Contain only the names that inline helpers of an ABI header use. Function bodies are not read,
 // but their declarations are.
-constexpr StandIn kStandIns[] = {
+constexpr MemoryHeader kStandIns[] = {
     {"assert.h", R"(#undef assert
 #define assert(condition) ((void)sizeof(condition))
 #if !defined(__cplusplus) && __STDC_VERSION__ < 202311L
@@ -120,16 +116,29 @@ using ::strlen;
 )"},
 };
 
+void add_files(llvm::vfs::InMemoryFileSystem& memory, const std::string& folder,
+               llvm::ArrayRef<MemoryHeader> headers) {
+  for (const MemoryHeader& header : headers) {
+    memory.addFile(folder + "/" + header.name, 0, llvm::MemoryBuffer::getMemBuffer(header.text));
+  }
+}
+
 }  // namespace
 
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system_with_stand_ins() {
-  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  for (const StandIn& header : kStandIns) {
-    memory->addFile(std::string(kStandInFolder) + "/" + header.name, 0,
-                    llvm::MemoryBuffer::getMemBuffer(header.text));
-  }
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(
+    std::unique_ptr<llvm::MemoryBuffer> standard_input) {
   auto overlay =
       llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  add_files(*memory, kClangFolder, clang_headers());
+  add_files(*memory, kStandInFolder, kStandIns);
+  if (standard_input) {
+    // A relative name: quoted includes are looked up in the current folder.
+    if (const auto folder = overlay->getCurrentWorkingDirectory()) {
+      memory->setCurrentWorkingDirectory(*folder);
+    }
+    memory->addFile(kStandardInput, 0, std::move(standard_input));
+  }
   overlay->pushOverlay(memory);
   return overlay;
 }

@@ -24,14 +24,17 @@ EXTRACT = required("FLETCHING_EXTRACT")
 UPSTREAM = Path(required("FLETCHING_UPSTREAM_INCLUDE")) / "arrow" / "c"
 
 
-def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str | Path, input: str | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs the program and returns the result."""
     return subprocess.run(
         [EXTRACT, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **environment},
+        input=input,
+        cwd=cwd,
     )
 
 

@@ -160,9 +160,9 @@ class Includes(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    def refused(self, *arguments: str | Path, **environment: str) -> str:
+    def refused(self, *arguments: str | Path, input: str | None = None) -> str:
         """Returns the single line on stderr of a run that could not start."""
-        done = run(*arguments, **environment)
+        done = run(*arguments, input=input)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
         self.assertRegex(done.stderr, r"\Afletching-extract: [^\n]+\n\Z")
         return done.stderr
@@ -196,9 +196,24 @@ class CommandLine(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 self.assertIn(why, self.refused(*arguments))
 
-    def test_rejects_missing_resource_folder(self) -> None:
-        why = self.refused(HEADERS / "macros.h", FLETCHING_CLANG_RESOURCE_DIR="/no/clang")
-        self.assertIn("clang's resource folder '/no/clang'", why)
+    def test_reads_standard_input(self) -> None:
+        text = '#include "macros.h"\nstruct Here { int64_t x; };\n'
+        done = run("-", "--as", "c", input='#include <stdint.h>\n' + text, cwd=HEADERS)
+        (facts,) = json.loads(done.stdout)["runs"]
+        self.assertEqual(facts["error_count"], 0, done.stdout)
+        self.assertEqual(record(facts, "Here")["file"], "<stdin>")
+        self.assertIn("cannot read <stdin>: it has NUL bytes", self.refused("-", input="\0"))
+
+    def test_needs_no_installed_clang_headers(self) -> None:
+        """Fails if an include comes from LLVM's folder instead of the program."""
+        names = "stdint stddef stdbool stdarg stdatomic stdalign limits float iso646".split()
+        text = "".join(f"#include <{name}.h>\n" for name in names) + "#include <no/such.h>\n"
+        done = run("-", "--as", "c", "--", "-H", input=text)
+        (facts,) = json.loads(done.stdout)["runs"]
+        self.assertEqual(facts["error_count"], 1, facts["diagnostics"])
+        self.assertEqual(facts["diagnostics"][0]["line"], len(names) + 1)
+        self.assertIn("/fletching-clang/stdint.h", done.stderr)
+        self.assertNotIn("llvm", done.stderr)
 
     def test_reports_clang_crash(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
