@@ -40,3 +40,7 @@ class TemplateError(Exception):
 
 class UsageError(Exception):
     """The command line names something unknown; the message lists the known values."""
+
+
+class ProgramError(UsageError):
+    """A C++ program is missing or cannot run on this machine."""

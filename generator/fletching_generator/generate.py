@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from .core import bundle
@@ -63,8 +64,8 @@ def _home(path: str) -> str:
     return "/".join(path.split("/")[: 2 if path.startswith("bindings/") else 1])
 
 
-def write(root: Path, texts: dict[str, str]) -> list[str]:
-    """Brings the tree up to date; returns the paths that changed.
+def write(root: Path, texts: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Brings the tree up to date; returns the changed and the removed paths.
 
     Strays with our banner are removed; others, which somebody else wrote, are left to --check.
     """
@@ -74,16 +75,25 @@ def write(root: Path, texts: dict[str, str]) -> list[str]:
     strays = [path for path in find_strays(root, texts) if _has_banner(root / path)]
     for path in strays:
         (root / path).unlink()
-    return changed + [f"{path} (removed)" for path in strays]
+    return changed, strays
 
 
-def compare(root: Path, texts: dict[str, str]) -> list[str]:
-    """Returns a diff or a sentence for each file that differs from the spec."""
+@dataclass(frozen=True)
+class Difference:
+    """A file in the tree that differs from the spec."""
+
+    path: str  # "cpp/include/fletching/abi.h"
+    problem: str  # "is missing; run 'fletching generate'"
+    diff: str  # a unified diff; empty for a missing file and a stray
+
+
+def compare(root: Path, texts: dict[str, str]) -> list[Difference]:
+    """Returns every difference between the tree and the files of the spec."""
     found = []
     for path, text in texts.items():
         present = _read(root / path)
         if present is None:
-            found.append(f"{path} is missing; run 'fletching generate'\n")
+            found.append(Difference(path, "is missing; run 'fletching generate'", ""))
         elif present != text:
             lines = difflib.unified_diff(
                 present.splitlines(keepends=True),
@@ -91,9 +101,9 @@ def compare(root: Path, texts: dict[str, str]) -> list[str]:
                 f"{path} (in the tree)",
                 f"{path} (from the spec)",
             )
-            found.append("".join(lines))
+            found.append(Difference(path, "differs from the spec", "".join(lines)))
     for path in find_strays(root, texts):
-        found.append(f"{path} is a stray: nothing in the spec makes it; remove it\n")
+        found.append(Difference(path, "is a stray: nothing in the spec makes it; remove it", ""))
     return found
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ABI, PINNED_DLPACK, REPOSITORY
@@ -48,6 +49,14 @@ def copy(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return make
+
+
+def the_header(text: str) -> dict[str, Any]:
+    """Returns the only header of the JSON."""
+    whole = json.loads(text)
+    (header,) = whole["headers"]
+    assert header["ok"] == whole["ok"]
+    return dict(header)
 
 
 def test_targets_cover_every_layout_class_windows_and_big_endian() -> None:
@@ -207,7 +216,7 @@ def test_difference_in_included_file_names_file(
     code, text = check(header)
     assert code == 1
     assert f"error: {part}:{line}: ArrowArray.null_count has type 'int32'" in text
-    findings = json.loads(check(header, "--json")[1])["findings"]
+    findings = the_header(check(header, "--json")[1])["findings"]
     assert {(f["file"], f["line"]) for f in findings if "type" in f["text"]} == {(str(part), line)}
 
 
@@ -321,7 +330,7 @@ def test_rejects_header_without_comparable_declarations(
     assert code == 2
     assert text.count(": not declared\n") == 6
     assert "nothing was compared: is it the right file" in text
-    assert json.loads(check(header, "--targets", "x86_64-linux-gnu", "--json")[1])["ok"] is False
+    assert the_header(check(header, "--targets", "x86_64-linux-gnu", "--json")[1])["ok"] is False
 
 
 @pytest.mark.parametrize(
@@ -349,7 +358,7 @@ def test_rejects_absence_of_requested_interface(check: Check) -> None:
     code, text = check(ABI, *both)
     assert code == 1
     assert "dlpack: not declared, though asked for by name" in text
-    assert json.loads(check(ABI, *both, "--json")[1])["ok"] is False
+    assert the_header(check(ABI, *both, "--json")[1])["ok"] is False
     assert check(ABI, *one)[0] == 2
 
 
@@ -412,7 +421,7 @@ def test_json_lists_differences(check: Check, copy: Callable[..., Path]) -> None
     header = copy(("ARROW_DEVICE_METAL 8", "ARROW_DEVICE_METAL 9"))
     code, text = check(header, "--json", "--as", "c", "--targets", "s390x-linux-gnu")
     assert code == 1
-    found = json.loads(text)
+    found = the_header(text)
     assert found["ok"] is False
     assert found["runs"] == [{"language": "c", "target": "s390x-linux-gnu"}]
     assert found["findings"][0]["subject"] == "ARROW_DEVICE_METAL"
@@ -428,6 +437,6 @@ def test_reads_cpp_header_as_cpp(check: Check, tmp_path: Path) -> None:
 
 def test_reads_every_layout_class(check: Check) -> None:
     _, text = check(OURS, "--json")
-    targets = {run["target"] for run in json.loads(text)["runs"]}
+    targets = {run["target"] for run in the_header(text)["runs"]}
     assert targets == set(TARGETS)
     assert len(LAYOUT_CLASSES) == 3

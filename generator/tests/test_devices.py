@@ -1,4 +1,4 @@
-"""Tests `fletching devices`: runs the program that `make` builds, and reports if it is missing."""
+"""Tests `fletching devices`: runs the program that `make` builds."""
 
 import json
 import re
@@ -11,12 +11,6 @@ from fletching_generator import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "bin" / "fletching-inspect"
-
-
-def test_missing_program_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--root", str(tmp_path), "devices"]) == 2
-    error = capfd.readouterr().err
-    assert "build/bin/fletching-inspect is not built; run `make build`" in error
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")

@@ -18,7 +18,17 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
     if "templates" not in path.parts
 }
-ON_TOP = {"cli", "errors", "files", "generate", "render", "spelling"}
+ON_TOP = {
+    "cli",
+    "commands",
+    "errors",
+    "files",
+    "generate",
+    "installation",
+    "render",
+    "spelling",
+    "terminal",
+}
 SUBJECTS = {
     "async_stream",
     "core",

@@ -105,7 +105,7 @@ def _check(header: Header, places: dict[str, Path], capsys: pytest.CaptureFixtur
     seconds = time.monotonic() - start
     text = capsys.readouterr().out
     assert main([*command, "--json", "--", *flags]) == exit_code
-    return Found(exit_code, text, json.loads(capsys.readouterr().out), seconds)
+    return Found(exit_code, text, json.loads(capsys.readouterr().out)["headers"][0], seconds)
 
 
 def as_expected(header: Header, spec: Declarations) -> Header:

@@ -198,7 +198,7 @@ class CommandLine(unittest.TestCase):
 
     def test_reads_standard_input(self) -> None:
         text = '#include "macros.h"\nstruct Here { int64_t x; };\n'
-        done = run("-", "--as", "c", input='#include <stdint.h>\n' + text, cwd=HEADERS)
+        done = run("-", "--as", "c", input="#include <stdint.h>\n" + text, cwd=HEADERS)
         (facts,) = json.loads(done.stdout)["runs"]
         self.assertEqual(facts["error_count"], 0, done.stdout)
         self.assertEqual(record(facts, "Here")["file"], "<stdin>")
@@ -206,7 +206,17 @@ class CommandLine(unittest.TestCase):
 
     def test_needs_no_installed_clang_headers(self) -> None:
         """Fails if an include comes from LLVM's folder instead of the program."""
-        names = "stdint stddef stdbool stdarg stdatomic stdalign limits float iso646".split()
+        names = [
+            "stdint",
+            "stddef",
+            "stdbool",
+            "stdarg",
+            "stdatomic",
+            "stdalign",
+            "limits",
+            "float",
+            "iso646",
+        ]
         text = "".join(f"#include <{name}.h>\n" for name in names) + "#include <no/such.h>\n"
         done = run("-", "--as", "c", "--", "-H", input=text)
         (facts,) = json.loads(done.stdout)["runs"]

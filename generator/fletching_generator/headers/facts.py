@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import ProgramError, UsageError
+from ..installation import run_program
 
+READER = "fletching-extract"
 # At least one triple for every layout class, byte order, and C library family that Arrow supports.
 TARGETS = (
     "x86_64-linux-gnu",
@@ -120,15 +119,20 @@ class Run:
 
 
 def read_header(
-    header: Path, languages: str | None, targets: Sequence[str], flags: Sequence[str]
+    header: Path,
+    languages: str | None,
+    targets: Sequence[str],
+    flags: Sequence[str],
+    text: bytes | None = None,
 ) -> list[Run]:
     """Returns the runs of a header without errors.
 
     Without a choice of languages, a header that is valid only in C or only in C++ is read in that
-    language. Raises UsageError with the first diagnostics if no run, or a requested one, is valid.
+    language. `text` is the content of a header that is not a file. Raises UsageError with the first
+    diagnostics if no run, or a requested one, is valid.
     """
     chosen = ["c", "c++"] if languages is None else languages.split(",")
-    runs = extract(header, chosen, targets, flags)
+    runs = extract(header, chosen, targets, flags, text)
     clean = [language for language in chosen if not _errors(runs, language)]
     if not clean or (languages is not None and len(clean) < len(chosen)):
         first = next(run for run in runs if run.error_count)
@@ -140,12 +144,16 @@ def read_header(
 
 
 def read_with_macro(
-    header: Path, runs: Sequence[Run], macro: str, flags: Sequence[str]
+    header: Path,
+    runs: Sequence[Run],
+    macro: str,
+    flags: Sequence[str],
+    text: bytes | None = None,
 ) -> list[Run]:
     """Returns the same runs with the macro predefined, including runs with errors."""
     languages = tuple(dict.fromkeys(run.language for run in runs))
     targets = tuple(dict.fromkeys(run.target for run in runs))
-    again = extract(header, languages, targets, ["-D", macro, *flags])
+    again = extract(header, languages, targets, ["-D", macro, *flags], text)
     by_name = {(run.language, run.target): run for run in again}
     return [by_name[run.language, run.target] for run in runs]
 
@@ -161,32 +169,28 @@ def _errors(runs: Sequence[Run], language: str) -> int:
 
 
 def extract(
-    header: Path, languages: Sequence[str], targets: Sequence[str], flags: Sequence[str] = ()
+    header: Path,
+    languages: Sequence[str],
+    targets: Sequence[str],
+    flags: Sequence[str] = (),
+    text: bytes | None = None,
 ) -> list[Run]:
-    """Reads a header. Raises UsageError if the header or the tool that reads it is missing."""
-    tool = _tool()
-    command = [tool]
-    command += [word for language in languages for word in ("--as", language)]
+    """Reads a header. Raises UsageError if the header cannot be read, ProgramError if the reader
+    cannot."""
+    command = [word for language in languages for word in ("--as", language)]
     command += [word for target in targets for word in ("--target", target)]
-    command += [str(header), *(["--", *flags] if flags else [])]
-    result = subprocess.run(command, capture_output=True, check=False)
+    command += [str(header) if text is None else "-", *(["--", *flags] if flags else [])]
+    result = run_program(READER, command, text=text, capture=True)
     if result.returncode != 0:
-        text = result.stderr.decode("utf-8", errors="replace").strip()
-        raise UsageError(text.removeprefix("fletching-extract: ") or f"{header}: cannot be read")
+        said = result.stderr.decode("utf-8", errors="replace").strip()
+        raise UsageError(said.removeprefix(f"{READER}: ") or f"{header}: cannot be read")
     try:
         return [_run(run) for run in json.loads(result.stdout)["runs"]]
     except (ValueError, KeyError, TypeError):
         hint = "run 'tools/build extract', and look at FLETCHING_EXTRACT if it is set"
-        raise UsageError(f"{tool} is not a fletching-extract of this version; {hint}") from None
-
-
-def _tool() -> str:
-    named = os.environ.get("FLETCHING_EXTRACT")
-    built = Path(__file__).resolve().parents[3] / "build" / "bin" / "fletching-extract"
-    tool = named or (str(built) if built.is_file() else shutil.which("fletching-extract"))
-    if tool is None:
-        raise UsageError("fletching-extract is not built; run 'make build' in the repository")
-    return tool
+        raise ProgramError(
+            f"{result.args[0]} is not a fletching-extract of this version; {hint}"
+        ) from None
 
 
 def _run(entry: dict[str, Any]) -> Run:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..terminal import Paint, plain
 from .facts import Place, Run
-from .findings import ERROR, LAGS, NOTE, Finding, Report
+from .findings import ERROR, LAGS, NOTE, WARNING, Finding, Report
+
+_COLORS = {ERROR: "red", WARNING: "yellow", NOTE: "cyan"}
 
 
-def as_text(header: Path, report: Report, runs: Sequence[Run]) -> str:
+def as_text(header: Path, report: Report, runs: Sequence[Run], paint: Paint = plain) -> str:
     languages = " and ".join(dict.fromkeys(run.language for run in runs))
     targets = len({run.target for run in runs})
     lines = [f"{header}: read as {languages} on {targets} targets"]
     for interface in report.declared:
         found = [entry for entry in report.findings if entry[0].interface == interface]
-        lines.append(f"  {interface}: {_verdict([finding for finding, _ in found])}")
-        lines.extend(f"    {line}" for line in _findings(header, found, runs))
+        lines.append(f"  {interface}: {_verdict([finding for finding, _ in found], paint)}")
+        lines.extend(f"    {line}" for line in _findings(header, found, runs, paint))
     missing = "not declared, though asked for by name" if report.missed else "not declared"
     lines.extend(f"  {interface}: {missing}" for interface in report.absent)
     if not report.declared:
@@ -24,24 +27,29 @@ def as_text(header: Path, report: Report, runs: Sequence[Run]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _verdict(findings: list[Finding]) -> str:
+def _verdict(findings: list[Finding], paint: Paint) -> str:
     errors = sum(finding.severity == ERROR for finding in findings)
     if errors:
-        return f"{errors} error{'s' if errors > 1 else ''}"
-    return "agrees" if not findings else "agrees, with remarks"
+        return paint(f"{errors} error{'s' if errors > 1 else ''}", "red")
+    return paint("agrees" if not findings else "agrees, with remarks", "green")
 
 
 def _findings(
-    header: Path, found: list[tuple[Finding, tuple[Run, ...]]], runs: Sequence[Run]
+    header: Path,
+    found: list[tuple[Finding, tuple[Run, ...]]],
+    runs: Sequence[Run],
+    paint: Paint,
 ) -> Iterator[str]:
     for finding, where in found:
         if finding.text != LAGS:
             place = f"{_place(header, finding.place)}: " if finding.place else ""
             on = _where(where, runs)
-            yield f"{finding.severity}: {place}{finding.subject} {finding.text}{on}"
+            severity = paint(f"{finding.severity}:", _COLORS[finding.severity])
+            yield f"{severity} {place}{finding.subject} {finding.text}{on}"
     lagging = [finding.subject for finding, _ in found if finding.text == LAGS]
     if lagging:
-        yield f"{NOTE}: lags behind the specification by {', '.join(lagging)}"
+        note = paint(f"{NOTE}:", _COLORS[NOTE])
+        yield f"{note} lags behind the specification by {', '.join(lagging)}"
 
 
 def _place(header: Path, place: Place) -> str:

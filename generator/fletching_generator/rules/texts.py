@@ -91,6 +91,21 @@ def as_text(report: TextReport) -> str:
     return "\n".join(lines) + "\n"
 
 
+def as_json(report: TextReport) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = [
+        {
+            "file": result.text.file,
+            "given": True,
+            "sections": result.sections,
+            "new": [section.name for section in result.new],
+            "changed": [section.name for section, _ in result.changed],
+            "gone": [entry.name for entry in result.gone],
+        }
+        for result in report.results
+    ]
+    return found + [{"file": text.file, "given": False} for text in report.not_given]
+
+
 def _differences(result: TextResult) -> list[str]:
     file, entries = result.text.file, f"spec/texts/{result.text.id}.yaml"
     new = [
