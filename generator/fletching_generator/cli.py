@@ -180,6 +180,12 @@ def _add_check_header(add: Any) -> None:
         default=[],
         help="compare only this interface, which must be declared (repeatable)",
     )
+    command.add_argument(
+        "--flag",
+        action="append",
+        default=[],
+        help="one flag for Clang, such as --flag=-Iinclude, where -- is not possible (repeatable)",
+    )
     command.set_defaults(run=run_check_header)
 
 

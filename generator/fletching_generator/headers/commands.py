@@ -66,9 +66,10 @@ def _check(spec: Declarations, header: Path, options: argparse.Namespace) -> _Ch
     targets = TARGETS if options.targets == "all" else tuple(options.targets.split(","))
     text = sys.stdin.buffer.read() if str(header) == "-" else None
     name = header if text is None else _STANDARD_INPUT
+    flags = [*options.flag, *options.flags]
     try:
-        runs = read_header(name, options.languages, targets, options.flags, text)
-        again = partial(read_with_macro, name, runs, flags=options.flags, text=text)
+        runs = read_header(name, options.languages, targets, flags, text)
+        again = partial(read_with_macro, name, runs, flags=flags, text=text)
         return _Checked(name, runs, compare(spec, runs, options.interface, again))
     except ProgramError:
         raise
