@@ -56,7 +56,14 @@ pygments_dark_style = "github-dark"
 SIDEBAR: dict[str, dict[str, list[str]]] = {
     "README": {
         "Start": ["docs/tutorial"],
-        "Guides": ["docs/ownership", "docs/synchronization", "docs/async", "docs/dlpack", "docs/c"],
+        "Guides": [
+            "docs/ownership",
+            "docs/synchronization",
+            "docs/async",
+            "docs/dlpack",
+            "docs/c",
+            "generator/README",
+        ],
         "Languages": ["cpp/README", "bindings/*/README", "bindings/*/*/README"],
         "Reference": [
             "docs/reference/README",

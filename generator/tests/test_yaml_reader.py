@@ -22,7 +22,7 @@ def lines_of(node: Any, path: tuple[str | int, ...] = ()) -> Lines:
     items = node.items() if isinstance(node, CommentedMap) else enumerate(node)
     for key, value in items:
         place = node.lc.key(key) if isinstance(node, CommentedMap) else node.lc.item(key)
-        found[*path, key] = place[0] + 1
+        found[(*path, key)] = place[0] + 1
         if isinstance(value, CommentedMap | CommentedSeq):
             found |= lines_of(value, (*path, key))
     return found

@@ -27,7 +27,7 @@ _STANDARD_INPUT = Path("<stdin>")
 
 @dataclass(frozen=True)
 class _Checked:
-    """One header: its report, or why there is none."""
+    """One header, with its report or the error."""
 
     header: Path
     runs: Sequence[Run] = ()

@@ -70,7 +70,7 @@ def _value(node: Node, path: Path, lines: Lines) -> Any:
     if isinstance(node, SequenceNode):
         values = []
         for index, item in enumerate(node.value):
-            lines[*path, index] = _line(item)
+            lines[(*path, index)] = _line(item)
             values.append(_value(item, (*path, index), lines))
         return values
     return _scalar(node)
@@ -86,7 +86,7 @@ def _mapping(node: MappingNode, path: Path, lines: Lines) -> dict[str, Any]:
             raise YamlError(_line(key_node), problem, "name the key, or put it in quotes")
         if key in content:
             raise YamlError(_line(key_node), f"key '{key}' is a duplicate", "rename or remove one")
-        lines[*path, key] = _line(key_node)
+        lines[(*path, key)] = _line(key_node)
         content[key] = _value(value, (*path, key), lines)
     return content
 
