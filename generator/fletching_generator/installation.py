@@ -45,8 +45,7 @@ def find_program(name: str) -> str:
     """Returns the path of `fletching-extract` or `fletching-inspect`: from the environment variable
     FLETCHING_EXTRACT or FLETCHING_INSPECT, the wheel, the build folder of the clone, or the PATH.
     Raises ProgramError."""
-    variable = name.upper().replace("-", "_")
-    named = os.environ.get(variable)
+    named = os.environ.get(_variable(name))
     if named:
         return named
     for folder in (INSTALLED / "bin", _BUILT):
@@ -54,7 +53,7 @@ def find_program(name: str) -> str:
             return str(folder / name)
     found = shutil.which(name)
     if found is None:
-        raise ProgramError(f"{name} is {_missing(variable)}")
+        raise ProgramError(f"{name} is {_missing(name)}")
     return found
 
 
@@ -69,26 +68,29 @@ def run_program(
             [program, *arguments], input=text, capture_output=capture, check=False
         )
     except OSError as error:
-        raise ProgramError(_cannot_run(program, error.strerror or str(error))) from None
+        raise ProgramError(_cannot_run(name, program, error.strerror or str(error))) from None
     if done.returncode not in _OWN_CODES:
         said = (done.stderr or b"").decode("utf-8", errors="replace").strip()
-        raise ProgramError(_cannot_run(program, said or f"it ended with {done.returncode}"))
+        raise ProgramError(_cannot_run(name, program, said or f"it ended with {done.returncode}"))
     return done
 
 
-def _missing(variable: str) -> str:
+def _variable(name: str) -> str:
+    return name.upper().replace("-", "_")
+
+
+def _missing(name: str) -> str:
     if (_CLONE / "tools" / "build").is_file():
         return "not built; hint: run 'make build' in the repository"
     return (
         "not in this installation: expected the wheel for Linux on x86-64 with glibc 2.34 or "
         "later; hint: elsewhere, build it in a clone and set "
-        f"{variable} to it: {_REPOSITORY}/blob/main/generator/README.md#without-the-programs"
+        f"{_variable(name)} to it: {_REPOSITORY}/blob/main/generator/README.md#without-the-programs"
     )
 
 
-def _cannot_run(program: str, problem: str) -> str:
+def _cannot_run(name: str, program: str, problem: str) -> str:
     return (
         f"{program} cannot run: {problem}; hint: the wheel's programs need Linux on x86-64 with "
-        "glibc 2.34 or later; elsewhere, set "
-        f"{Path(program).name.upper().replace('-', '_')} to one that was built for this machine"
+        f"glibc 2.34 or later; elsewhere, set {_variable(name)} to one built for this machine"
     )

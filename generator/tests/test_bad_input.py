@@ -193,7 +193,7 @@ def test_rejects_wrong_extract_program(
 ) -> None:
     header = PINNED_DLPACK
     monkeypatch.setenv("FLETCHING_EXTRACT", "/nowhere/extract")
-    assert "/nowhere/extract: No such file" in refused(command, header)
+    assert "/nowhere/extract cannot run: No such file" in refused(command, header)
     monkeypatch.setenv("FLETCHING_EXTRACT", "/bin/true")
     said = refused(command, header)
     assert "/bin/true is not a fletching-extract of this version; run 'tools/build extract'" in said

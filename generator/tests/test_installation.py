@@ -134,6 +134,7 @@ def test_program_that_cannot_run_is_reported(
     assert error.count("cannot run") == 1, "about the program, not about each header"
     assert f"fletching: {extract} cannot run: " in error and problem in error
     assert "hint: the wheel's programs need Linux on x86-64 with glibc 2.34" in error
+    assert "set FLETCHING_EXTRACT to one" in error
 
 
 def test_installed_program_is_found_before_path(
