@@ -132,14 +132,8 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(
   auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   add_files(*memory, kClangFolder, clang_headers());
   add_files(*memory, kStandInFolder, kStandIns);
-  if (standard_input) {
-    // A relative name: quoted includes are looked up in the current folder.
-    if (const auto folder = overlay->getCurrentWorkingDirectory()) {
-      memory->setCurrentWorkingDirectory(*folder);
-    }
-    memory->addFile(kStandardInput, 0, std::move(standard_input));
-  }
-  overlay->pushOverlay(memory);
+  overlay->pushOverlay(memory);  // sets the current folder of `memory`
+  if (standard_input) memory->addFile(kStandardInput, 0, std::move(standard_input));
   return overlay;
 }
 
