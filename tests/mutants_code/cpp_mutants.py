@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -64,5 +65,6 @@ def of_unit(
     }
     for entry in entries:
         if entry["file"] not in generated:
-            entry["file"] = Path(entry["file"]).relative_to(root).as_posix()
+            # Clang keeps the "tables/.." of an #include.
+            entry["file"] = Path(os.path.normpath(entry["file"])).relative_to(root).as_posix()
             yield Mutant(**entry)

@@ -50,6 +50,15 @@ def _test(program: Path) -> trials.Test:
     return trials.Test("tiny", (str(program),), program.parent)
 
 
+def test_names_a_header_without_the_folders_of_its_include(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "one.hpp").write_text("inline int one() { return 1; }\n")
+    (tmp_path / "tables" / "all.hpp").write_text('#include "../one.hpp"\n')
+    finder = cpp_mutants.build_finder(mutants_code.SCRATCH / "finder")
+    mutants = cpp_mutants.of_unit(finder, tmp_path, tmp_path, tmp_path / "tables" / "all.hpp", [])
+    assert {mutant.file for mutant in mutants} == {"one.hpp"}
+
+
 def test_finds_each_kind_in_cpp(found: list[Mutant]) -> None:
     changes = {(m.kind, m.before, m.after) for m in found}
     assert changes >= {
