@@ -34,7 +34,10 @@ PLACES = (
     Place(SPEC, rf"^version: ({VERSION})$"),
     Place("CITATION.cff", rf"^version: ({VERSION})$"),
     Place("generator/pyproject.toml", rf'^version = "({VERSION})"$'),
-    Place("*", r"libfletching\.(?:so\.)?([0-9]+\.[0-9]+)\b(?!\.[0-9])", parts=2),
+    Place("generator/README.md", rf"(?:rev: |/fletching@)v({VERSION})$"),
+    Place("action.yml", rf"^    default: ({VERSION})$"),
+    Place(".pre-commit-hooks.yaml", rf"fletching-tools==({VERSION})"),
+    Place("*", r"libfletching(?:\.|\.so\.)?([0-9]+\.[0-9]+)(?!\.?[0-9])", parts=2),
     *(
         Place(f"{language.folder}/{version.files}", version.pattern)
         for language in load().values()
