@@ -70,6 +70,7 @@ def make(home: str, out: Path, more: Mapping[str, str], root: Path = ROOT) -> No
             raise PackageError(f"{home}/build-package: wrote no file: expected packages in $OUT")
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(new, target)
+        target.chmod(0o755)
 
 
 def use(home: str, packages: Path, more: Mapping[str, str] = NONE) -> None:
