@@ -504,6 +504,20 @@ class StreamsTest {
   }
 
   @Test
+  void errorOfOfNamesTheKindOfStream() {
+    Schema released = schema();
+    released.close();
+    Iterator<Array> arrays = List.<Array>of().iterator();
+    Iterator<DeviceArray> batches = List.<DeviceArray>of().iterator();
+    Exception array = assertThrows(RuntimeException.class, () -> ArrayStream.of(released, arrays));
+    assertTrue(array.getMessage().startsWith("ArrayStream.of: "), array.getMessage());
+    Exception device =
+        assertThrows(
+            RuntimeException.class, () -> DeviceArrayStream.of(released, DeviceType.CPU, batches));
+    assertTrue(device.getMessage().startsWith("DeviceArrayStream.of: "), device.getMessage());
+  }
+
+  @Test
   void warningConsumerMayThrowError() {
     try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA_HOST)) {
       stream.onWarning(
