@@ -48,8 +48,8 @@ PLACES = (
 
 # Files in which a version that equals ours can be that of another project, or of a past run.
 _NOT_SCANNED = ("*.lock", "*.sum", "docs/measured/*", CHANGELOG)
-# A pinned package of another project, in pyproject.toml or go.mod.
-_PIN = re.compile(r"==|^\t(?!github\.com/fletching/)\S+ v[0-9]")
+# A pinned package of another project in pyproject.toml or go.mod, or a retracted version in go.mod.
+_PIN = re.compile(r"==|^\t(?!github\.com/fletching/)\S+ v[0-9]|^(?:retract |\t)v[0-9.]+ // ")
 
 
 def tracked(root: Path) -> dict[str, str]:

@@ -66,6 +66,8 @@ def test_version_outside_of_places_is_reported(line: str) -> None:
     [
         f'"tool=={PRESENT}",',
         f"\tgithub.com/other/module v{PRESENT}",
+        f"retract v{OTHER} // It corrupts memory.",
+        f"\tv{OTHER} // It corrupts memory.",
         f"1{PRESENT}",
         f"{PRESENT}1",
         f"{PRESENT}.1",
