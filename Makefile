@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
 .PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
-.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages compatible compatible-guards docs release release-notes test test-all format clean
+.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages compatible compatible-guards rehearsal docs release release-notes test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 .PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
 
@@ -103,6 +103,9 @@ gpu-programs: ## what travels to a GPU machine, in build/gpu-programs; test-gpu 
 
 bench-gpu: ## on such a machine: what a handoff costs, compared with hand-written driver calls; fails over a limit
 	@$(GPU_PYTHON) tests/gpu/gpu.py --bench $(GPU)
+
+rehearsal: setup ## two releases into local registries, with a yank, and users of each
+	@$(PYTHON) packages/rehearsal.py
 
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs

@@ -83,22 +83,27 @@ def use(home: str, packages: Path, more: Mapping[str, str] = NONE) -> None:
 
 def compare() -> int:
     """Builds from a clone in another folder three days later, and lists the files that differ."""
-    if git("status", "--porcelain", "--untracked-files=no"):
-        raise PackageError("compare: uncommitted changes: expected a clean tree, as for a release")
     if not OUT.is_dir():
         raise PackageError(f"{OUT}: not found: run `make packages` first")
     with tempfile.TemporaryDirectory(prefix="fletching-again-") as folder:
-        clone = Path(folder, "another", "clone")
-        git("clone", "--quiet", str(ROOT), str(clone))
-        (clone / ".venv").symlink_to(ROOT / ".venv")
-        again = [sys.executable, str(clone / "packages" / "packages.py"), "build"]
+        copy = clone(Path(folder, "another", "clone"))
+        again = [sys.executable, str(copy / "packages" / "packages.py"), "build"]
         code = subprocess.run(["faketime", "+3 days", *again], check=False).returncode
         if code:
             raise PackageError(f"compare: the second build failed with exit code {code}")
-        wrong = list(differences(OUT, clone / "build" / "packages"))
+        wrong = list(differences(OUT, copy / "build" / "packages"))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"packages: {len(wrong)} files differ" if wrong else "packages: identical bytes")
     return 1 if wrong else 0
+
+
+def clone(folder: Path) -> Path:
+    """Clones the last commit into `folder`, with the tools of this repository."""
+    if git("status", "--porcelain", "--untracked-files=no"):
+        raise PackageError("clone: uncommitted changes: expected a clean tree, as for a release")
+    git("clone", "--quiet", str(ROOT), str(folder))
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    return folder
 
 
 if __name__ == "__main__":

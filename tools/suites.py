@@ -116,6 +116,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("a fresh project with each", "make test-packages", only_all=True),
         Step("the same bytes again", "make compare-packages", only_all=True),
         Step("a planted break of each API", "make compatible-guards", only_all=True),
+        Step("two releases into local registries", "make rehearsal", only_all=True),
     ),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
     "new-device": (
