@@ -6,8 +6,9 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
-.PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
-.PHONY: gpu-programs bench-gpu bench-compile packages test-packages compare-packages compatible compatible-guards rehearsal docs release release-notes test test-all format clean
+.PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets platforms faults fuzz
+.PHONY: test-gpu test-gpu-standin gpu-programs bench-gpu bench-compile docs test test-all format clean
+.PHONY: packages test-packages compare-packages compatible compatible-guards rehearsal release release-notes
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 .PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
 
@@ -54,6 +55,10 @@ test-all: setup ## `test` and everything that takes longer
 targets: setup ## layouts and tests on other machines, cross compiled and emulated; prints a table
 	@tools/setup-targets || true
 	@$(PYTHON) tests/targets/targets.py
+
+platforms: setup ## what runs on which platform, and what only compiles; PLATFORMS=--write-docs keeps the table
+	@tools/setup-platforms || true
+	@$(PYTHON) packages/platforms.py $(PLATFORMS)
 
 faults: setup ## every call of a vendor's library fails once; prints a table, writes build/faults.json
 	@tools/build cpp

@@ -1,5 +1,9 @@
 #include "alloc_failure.hpp"
 
+#ifdef _WIN32
+#include <malloc.h>
+#endif
+
 #include <atomic>
 #include <cstdlib>
 #include <limits>
@@ -30,15 +34,25 @@ bool fails_now() noexcept {
   return true;
 }
 
+// Windows has no aligned_alloc, and a separate function frees aligned memory.
+#ifdef _WIN32
+void* aligned(size_t size, size_t alignment) noexcept { return _aligned_malloc(size, alignment); }
+void free_aligned(void* memory) noexcept { _aligned_free(memory); }
+#else
+void* aligned(size_t size, size_t alignment) noexcept {
+  return alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
+             ? std::malloc(size)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+void free_aligned(void* memory) noexcept { std::free(memory); }
+#endif
+
 void* allocate(size_t size, size_t alignment) noexcept {
   // No machine has this much memory, and a sanitizer would abort.
   if (fails_now() || size > kMost) return nullptr;
   if (within != nullptr) (*std::exchange(within, nullptr))();
   if (size == 0) size = 1;
-  void* memory =
-      alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
-          ? std::malloc(size)
-          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* memory = aligned(size, alignment);
   if (memory != nullptr) allocated.fetch_add(1, std::memory_order_relaxed);
   return memory;
 }
@@ -52,7 +66,7 @@ void* allocate_or_throw(size_t size, size_t alignment) {
 void deallocate(void* memory) noexcept {
   if (memory == nullptr) return;
   freed.fetch_add(1, std::memory_order_relaxed);
-  std::free(memory);
+  free_aligned(memory);
 }
 
 constexpr size_t kDefault = __STDCPP_DEFAULT_NEW_ALIGNMENT__;

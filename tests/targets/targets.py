@@ -192,7 +192,7 @@ def _columns(language: Language) -> Iterator[Column]:
             }
 
         def needs(target: Target, each: languages.Target = each) -> list[str | Path]:
-            text = _output(
+            text = output(
                 ["bash", "-c", each.needs], ROOT / language.folder, environment(target, each)
             )
             return [
@@ -291,7 +291,7 @@ def _check_generator() -> Cell:
 
 def _run_cell(target: Target, column: Column) -> Cell:
     try:
-        missing = [str(need) for need in column.needs(target) if not _there(need)]
+        missing = [str(need) for need in column.needs(target) if not present(need)]
         if not missing:
             return _run(target.name, column.name, column.commands(target))
         status = "absent"
@@ -302,7 +302,7 @@ def _run_cell(target: Target, column: Column) -> Cell:
     return Cell(target.name, column.name, status, reason, 0)
 
 
-def _there(need: str | Path) -> bool:
+def present(need: str | Path) -> bool:
     return need.exists() if isinstance(need, Path) else shutil.which(need) is not None
 
 
@@ -312,16 +312,16 @@ def _run(target: str, column: str, commands: list[Command]) -> Cell:
     print(f"{target:12} {column:11} ", end="", flush=True)
     start = time.monotonic()
     with log.open("wb") as file:
-        passed = all(_succeeds(command, file) for command in commands)
+        passed = all(succeeds(command, file) for command in commands)
     seconds = time.monotonic() - start
     print(f"{'ok' if passed else 'FAILED'} ({seconds:.0f} s)", flush=True)
     if passed:
         return Cell(target, column, "ok", "", round(seconds, 1))
-    _show_end(log)
+    show_end(log)
     return Cell(target, column, "FAILED", f"see {log.relative_to(ROOT)}", round(seconds, 1))
 
 
-def _succeeds(command: Command, log: BinaryIO) -> bool:
+def succeeds(command: Command, log: BinaryIO) -> bool:
     words = [str(word) for word in command.words]
     log.write(f"$ {shlex.join(words)}\n".encode())
     log.flush()
@@ -337,14 +337,14 @@ def _succeeds(command: Command, log: BinaryIO) -> bool:
     return result.returncode == 0
 
 
-def _show_end(log: Path) -> None:
+def show_end(log: Path) -> None:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     for line in lines[-SHOWN_LINES:]:
         print(f"    {line}")
     print(f"    (the whole log: {log.relative_to(ROOT)})", flush=True)
 
 
-def _output(
+def output(
     words: Sequence[str], folder: Path = ROOT, environment: Mapping[str, str] | None = None
 ) -> str:
     variables = {**os.environ, **(environment or {})}
@@ -368,10 +368,15 @@ def _table(cells: list[Cell]) -> list[str]:
             order = ", big-endian" if target.big_endian else ""
             statuses = [found[target.name, column.name] for column in COLUMNS]
             rows.append([target.name, target.layout + order, *statuses])
+    return aligned(rows)
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """The lines of a Markdown table. The first row is the head."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    rows.insert(1, ["-" * width for width in widths])
+    lines = [rows[0], ["-" * width for width in widths], *rows[1:]]
     return [
-        f"| {' | '.join(t.ljust(w) for t, w in zip(row, widths, strict=True))} |" for row in rows
+        f"| {' | '.join(t.ljust(w) for t, w in zip(row, widths, strict=True))} |" for row in lines
     ]
 
 
@@ -382,16 +387,16 @@ def _versions() -> dict[str, str]:
         "Clang": ["clang-19", "--version"],
         "qemu": ["qemu-s390x", "--version"],
     }
-    found = {k: _output(v).splitlines()[0] for k, v in asked.items() if shutil.which(v[0])}
+    found = {k: output(v).splitlines()[0] for k, v in asked.items() if shutil.which(v[0])}
     for language in languages.load().values():
         if language.targets and languages.succeeds(language, language.toolchain.check):
             version = ["bash", "-c", language.toolchain.version]
-            found[language.title] = _output(version, ROOT / language.folder).splitlines()[0]
+            found[language.title] = output(version, ROOT / language.folder).splitlines()[0]
     names = ["pyarrow", "apache-tvm-ffi"]
     code = (
         f"from importlib.metadata import version as v; print(*(f'{{n}} {{v(n)}}' for n in {names}))"
     )
-    return {**found, "upstream's headers": _output([".venv/bin/python", "-c", code]).strip()}
+    return {**found, "upstream's headers": output([".venv/bin/python", "-c", code]).strip()}
 
 
 def _document(cells: list[Cell], table: list[str], versions: dict[str, str]) -> str:
