@@ -57,6 +57,7 @@ class Result:
     reason: str  # empty after success
     about: str
     seconds: float = 0
+    date: str = ""  # "2026-11-30"
 
 
 class TableError(Exception):
@@ -71,9 +72,9 @@ def main() -> int:
     text = (FILES / "platforms.toml").read_text(encoding="utf-8")
     parts, cells = load(text)
     unknown = set(options.platform) - {cell.platform for cell in cells}
-    if unknown or (options.write_docs and options.platform):
+    if unknown:
         known = ", ".join(dict.fromkeys(cell.platform for cell in cells))
-        print(f"platforms: expected some of {known}; none with --write-docs", file=sys.stderr)
+        print(f"platforms: {min(unknown)}: expected some of {known}", file=sys.stderr)
         return 2
     LOGS.mkdir(parents=True, exist_ok=True)
     results = [
@@ -83,10 +84,14 @@ def main() -> int:
     print("\n" + "\n".join(table))
     versions = tomllib.loads(text)["versions"]
     found = {name: version(command) for name, command in versions.items()}
-    content = {"versions": found, "cells": [asdict(result) for result in results]}
+    kept = merge(cells, results, RESULTS)
+    content = {"versions": found, "cells": [asdict(result) for result in kept]}
     RESULTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     if options.write_docs:
-        DOCS.write_text(document(table, results, found), encoding="utf-8")
+        if len(kept) < len(cells):
+            raise TableError("--write-docs: cells without a result: run without platforms first")
+        table = targets.aligned(rows(parts, kept))
+        DOCS.write_text(document(table, kept, found), encoding="utf-8")
         README.write_text(replace(README.read_text(encoding="utf-8"), table), encoding="utf-8")
     bad = [result for result in results if result.status == "FAILED"]
     for result in bad:
@@ -114,6 +119,14 @@ def load(text: str) -> tuple[list[str], list[Cell]]:
     return table["parts"], cells
 
 
+def merge(cells: Sequence[Cell], results: Sequence[Result], file: Path) -> list[Result]:
+    """The results of this run, and earlier ones of the cells that it omitted."""
+    old = json.loads(file.read_text(encoding="utf-8"))["cells"] if file.is_file() else []
+    every = {(r.platform, r.part): r for r in [*(Result(**entry) for entry in old), *results]}
+    names = [(cell.platform, cell.part) for cell in cells]
+    return [every[name] for name in names if name in every]
+
+
 def run(cell: Cell) -> Result:
     """Runs a cell unless something that it needs is missing."""
     print(f"{cell.platform:22} {cell.part:8} ", end="", flush=True)
@@ -121,7 +134,8 @@ def run(cell: Cell) -> Result:
     status, reason = outcome(cell)
     seconds = time.monotonic() - start
     print(f"{status}{f': {reason}' if reason else ''} ({seconds:.0f} s)", flush=True)
-    return Result(cell.platform, cell.part, status, reason, cell.about, round(seconds, 1))
+    today = datetime.date.today().isoformat()
+    return Result(cell.platform, cell.part, status, reason, cell.about, round(seconds, 1), today)
 
 
 def outcome(cell: Cell) -> tuple[str, str]:
@@ -198,8 +212,8 @@ def document(table: Sequence[str], results: Sequence[Result], versions: Mapping[
                 reason = f": {result.reason}" if result.reason else ""
                 lines.append(f"- **{result.part}** {result.status}{reason}. {result.about}")
         lines.append("")
-    date = datetime.date.today().isoformat()
-    lines += ["## Versions", "", f"Measured on {date} with:", ""]
+    dates = " and ".join(sorted({result.date for result in results}))
+    lines += ["## Versions", "", f"Measured on {dates} with:", ""]
     lines += [f"- {name}: {text}" for name, text in versions.items()]
     return "\n".join(lines) + "\n"
 

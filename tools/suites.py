@@ -119,9 +119,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("two releases into local registries", "make rehearsal", only_all=True),
     ),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
-    "platforms": (
-        Step("what runs and what compiles elsewhere", "make platforms", only_all=True),
-    ),
+    "platforms": (Step("what runs and what compiles elsewhere", "make platforms", only_all=True),),
     "new-device": (
         Step(
             "a made-up device, in every language",

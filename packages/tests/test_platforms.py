@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,16 @@ def test_cited_target(tmp_path: Path, status: str, column: str, expected: str) -
 def test_rows_have_dash_without_cell() -> None:
     results = [Result("Moon", "Go", "absent", "no Moon", "")]
     assert platforms.rows(["C", "Go"], results)[1:] == [["Moon", "-", "absent"]]
+
+
+def test_merge_keeps_earlier_results_of_known_cells(tmp_path: Path) -> None:
+    file = tmp_path / "platforms.json"
+    cells = [Cell("Moon", "C", ""), Cell("Moon", "Go", "")]
+    new = Result("Moon", "Go", "ran", "", "")
+    assert platforms.merge(cells, [new], file) == [new]
+    old = [Result("Moon", part, "FAILED", "see a log", "") for part in ("C", "Go", "Ada")]
+    file.write_text(json.dumps({"cells": [asdict(result) for result in old]}), encoding="utf-8")
+    assert platforms.merge(cells, [new], file) == [old[0], new]
 
 
 def test_replace_keeps_text_around_markers() -> None:
