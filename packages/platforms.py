@@ -77,16 +77,17 @@ def main() -> int:
         print(f"platforms: {min(unknown)}: expected some of {known}", file=sys.stderr)
         return 2
     LOGS.mkdir(parents=True, exist_ok=True)
-    results = [
-        run(cell) for cell in cells if not options.platform or cell.platform in options.platform
-    ]
-    table = targets.aligned(rows(parts, results))
-    print("\n" + "\n".join(table))
     versions = tomllib.loads(text)["versions"]
     found = {name: version(command) for name, command in versions.items()}
-    kept = merge(cells, results, RESULTS)
-    content = {"versions": found, "cells": [asdict(result) for result in kept]}
-    RESULTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    results: list[Result] = []
+    kept: list[Result] = []
+    for cell in cells:
+        if not options.platform or cell.platform in options.platform:
+            results.append(run(cell))
+            kept = merge(cells, results[-1:], RESULTS)
+            content = {"versions": found, "cells": [asdict(result) for result in kept]}
+            RESULTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    print("\n" + "\n".join(targets.aligned(rows(parts, results))))
     if options.write_docs:
         if len(kept) < len(cells):
             raise TableError("--write-docs: cells without a result: run without platforms first")
@@ -120,7 +121,7 @@ def load(text: str) -> tuple[list[str], list[Cell]]:
 
 
 def merge(cells: Sequence[Cell], results: Sequence[Result], file: Path) -> list[Result]:
-    """The results of this run, and earlier ones of the cells that it omitted."""
+    """New results, and the earlier ones of other cells: a stopped run keeps what it has."""
     old = json.loads(file.read_text(encoding="utf-8"))["cells"] if file.is_file() else []
     every = {(r.platform, r.part): r for r in [*(Result(**entry) for entry in old), *results]}
     names = [(cell.platform, cell.part) for cell in cells]
