@@ -89,8 +89,8 @@ def main() -> int:
             RESULTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     print("\n" + "\n".join(targets.aligned(rows(parts, results))))
     if options.write_docs:
-        if len(kept) < len(cells):
-            raise TableError("--write-docs: cells without a result: run without platforms first")
+        names = {(result.platform, result.part): result for result in kept}
+        kept = [names.get((cell.platform, cell.part), not_run(cell)) for cell in cells]
         table = targets.aligned(rows(parts, kept))
         DOCS.write_text(document(table, kept, found), encoding="utf-8")
         README.write_text(replace(README.read_text(encoding="utf-8"), table), encoding="utf-8")
@@ -126,6 +126,10 @@ def merge(cells: Sequence[Cell], results: Sequence[Result], file: Path) -> list[
     every = {(r.platform, r.part): r for r in [*(Result(**entry) for entry in old), *results]}
     names = [(cell.platform, cell.part) for cell in cells]
     return [every[name] for name in names if name in every]
+
+
+def not_run(cell: Cell) -> Result:
+    return Result(cell.platform, cell.part, "absent", "not run yet", cell.about)
 
 
 def run(cell: Cell) -> Result:
@@ -213,7 +217,7 @@ def document(table: Sequence[str], results: Sequence[Result], versions: Mapping[
                 reason = f": {result.reason}" if result.reason else ""
                 lines.append(f"- **{result.part}** {result.status}{reason}. {result.about}")
         lines.append("")
-    dates = " and ".join(sorted({result.date for result in results}))
+    dates = " and ".join(sorted({result.date for result in results if result.date}))
     lines += ["## Versions", "", f"Measured on {dates} with:", ""]
     lines += [f"- {name}: {text}" for name, text in versions.items()]
     return "\n".join(lines) + "\n"
