@@ -29,7 +29,7 @@ def problems_of(files: dict[str, bytes], package: str) -> list[str]:
     for name in ("LICENSE", "NOTICE"):
         if files.get(name) != (ROOT / name).read_bytes():
             found.append(f"{name} differs from the repository's")
-    for name in ("llvm.txt", "nanobind.txt", "robin_map.txt"):  # required because the wheel contains their code
+    for name in ("llvm.txt", "nanobind.txt", "robin_map.txt"):  # the wheel contains their code
         if not any(path.endswith(name) for path in files):
             found.append(f"licenses/{name} is missing")
     for name in ("__init__.py", "_core.pyi", "abi.py", "py.typed"):
