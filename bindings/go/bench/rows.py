@@ -28,7 +28,8 @@ def _leaf(case: str, name: str, floor: float, arrow: float) -> Row:
 
 
 ROWS = (
-    _leaf("one leaf of C: import, close", "import", 1.3, 0.25),
+    # Runs on different machines measured 1.28 to 1.30.
+    _leaf("one leaf of C: import, close", "import", 1.35, 0.25),
     # The floor, which pins, costs more than a fifth of arrow-go here.
     _leaf("one leaf of Go: export, import, close", "export", 1.6, 0.36),
     Row(
