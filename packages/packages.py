@@ -25,7 +25,6 @@ from manifest import differences, write_manifest
 
 OUT = ROOT / "build" / "packages"
 QUICK = ROOT / "build" / "packages-quick"
-NONE: Mapping[str, str] = {}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
                 build(ROOT, OUT, names)
             case ["test", *names]:
                 for home in homes(names):
-                    use(home, OUT)
+                    use(home, OUT, {})
             case ["quick", name, *names]:
                 for home in homes([name, *names]):
                     make(home, QUICK, {"QUICK": "1"})
@@ -73,7 +72,7 @@ def make(home: str, out: Path, more: Mapping[str, str], root: Path = ROOT) -> No
         target.chmod(0o755)
 
 
-def use(home: str, packages: Path, more: Mapping[str, str] = NONE) -> None:
+def use(home: str, packages: Path, more: Mapping[str, str]) -> None:
     """Uses the packages of one home outside the repository."""
     found = packages / Path(home).name
     if not found.is_dir():
@@ -102,7 +101,9 @@ def clone(folder: Path) -> Path:
     if git("status", "--porcelain", "--untracked-files=no"):
         raise PackageError("clone: uncommitted changes: expected a clean tree, as for a release")
     git("clone", "--quiet", str(ROOT), str(folder))
-    (folder / ".venv").symlink_to(ROOT / ".venv")
+    (folder / "build").mkdir()
+    for tools in (".venv", "build/packages-tools"):
+        (folder / tools).symlink_to(ROOT / tools)
     return folder
 
 

@@ -121,7 +121,7 @@ def load(text: str) -> tuple[list[str], list[Cell]]:
 
 
 def merge(cells: Sequence[Cell], results: Sequence[Result], file: Path) -> list[Result]:
-    """New results, and the earlier ones of other cells: a stopped run keeps what it has."""
+    """Adds new results to those in the file, in the order of the cells."""
     old = json.loads(file.read_text(encoding="utf-8"))["cells"] if file.is_file() else []
     every = {(r.platform, r.part): r for r in [*(Result(**entry) for entry in old), *results]}
     names = [(cell.platform, cell.part) for cell in cells]

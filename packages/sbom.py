@@ -1,8 +1,8 @@
 """Writes the SBOM of a release: `sbom.py FOLDER VERSION SECONDS` writes FOLDER/sbom.cdx.json.
 
-CycloneDX: each artifact with its hash, what it requires at which versions, and the code of other
-projects that it contains. The requirements are read from the artifacts themselves. Runs in the
-environment of the group `publish`.
+CycloneDX: each artifact with its hash, its requirements with their versions, and the code of other
+projects in it. The requirements come from the artifacts themselves. Runs in the environment of the
+group `publish`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def requirement(bom: Bom, purl: PackageURL, versions: str) -> Component:
 
 
 def requirements(path: Path) -> Iterator[Requirement]:
-    """What an artifact requires, from its own metadata."""
+    """Reads the requirements of an artifact from its metadata."""
     if path.suffix == ".crate":
         yield from of_crate(path)
     elif path.suffix == ".mod":

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from homes import ROOT, PackageError
-from packages import NONE
 
 GO = "github.com/fletching/fletching/bindings/go"
 MODULES = (GO, f"{GO}/arrowgo")
@@ -181,13 +180,13 @@ USERS = {
 
 
 def run(
-    *command: str, cwd: Path, variables: Mapping[str, str] = NONE, may_fail: bool = False
+    *command: str, cwd: Path, variables: Mapping[str, str] | None = None, may_fail: bool = False
 ) -> str:
     """Returns the output of a command, with the errors if the command may fail."""
     done = subprocess.run(
         command,
         cwd=cwd,
-        env={**os.environ, **variables},
+        env={**os.environ, **(variables or {})},
         check=False,
         text=True,
         stdout=subprocess.PIPE,

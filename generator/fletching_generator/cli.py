@@ -52,10 +52,10 @@ class _Version(argparse.Action):
 
 
 def _exit_codes(success: str, found: str | None, cannot_run: str = "could not run") -> str:
-    lines = [f"  0  {success}", f"  1  {found}", f"  2  {cannot_run}"]
-    if found is None:
-        del lines[1]
-    return "exit codes:\n" + "\n".join(lines)
+    codes = {0: success, 1: found, 2: cannot_run}
+    return "\n".join(
+        ["exit codes:", *(f"  {code}  {text}" for code, text in codes.items() if text)]
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

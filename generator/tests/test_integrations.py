@@ -13,8 +13,6 @@ import pytest
 import yaml
 from conftest import ABI, REPOSITORY
 
-from fletching_generator.spec.model import Spec
-
 HEADERS = ABI.parent
 SWAP = ("int64_t device_id;", "int32_t device_id;")
 
@@ -33,11 +31,6 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_hook_installs_this_version(spec: Spec) -> None:
-    (hook,) = read(".pre-commit-hooks.yaml")
-    assert hook["additional_dependencies"] == [f"fletching-tools=={spec.project.version}"]
-
-
 def test_hook_checks_headers_by_name(project: Path) -> None:
     (hook,) = read(".pre-commit-hooks.yaml")
     paths = ["good/abi.h", "abi.h", "vendor/dlpack/dlpack.h", "myabi.h", "abi.hpp", "dlpack.h.in"]
@@ -49,10 +42,6 @@ def test_hook_checks_headers_by_name(project: Path) -> None:
             [*words, *more, header], cwd=project, check=False, capture_output=True
         )
         assert done.returncode == code, done
-
-
-def test_action_installs_this_version(spec: Spec) -> None:
-    assert read("action.yml")["inputs"]["version"]["default"] == spec.project.version
 
 
 @pytest.mark.parametrize(

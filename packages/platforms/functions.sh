@@ -1,7 +1,7 @@
 # Functions for the commands of platforms.toml, which run in the root of the repository.
 export FLETCHING_ROOT=$PWD
 work=$PWD/build/platforms
-tools=$PWD/build/platforms-tools/bin
+tools=$PWD/build/packages-tools/bin
 mkdir -p "$work"
 
 # zig TARGET: sets CC and CXX to Zig's compilers for a target, such as aarch64-macos.

@@ -77,7 +77,7 @@ def test_unknown_home_is_an_error_that_lists_the_homes(root: Path) -> None:
 
 def test_use_without_packages_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(homes.PackageError, match=r"not found: run `make packages` first"):
-        packages.use("bindings/rust", tmp_path)
+        packages.use("bindings/rust", tmp_path, {})
 
 
 def test_manifest_lists_every_file_with_its_hash(tmp_path: Path) -> None:

@@ -2,93 +2,32 @@
 
 //! The conversions in `arrow/`, compiled once for each chosen version of arrow-rs.
 
-#[cfg(feature = "arrow-54")]
-#[path = "."]
-pub mod arrow_54 {
-    #![doc = include_str!("arrow/docs.txt")]
+macro_rules! arrow_versions {
+    ($($feature:literal $module:ident $array:ident $data:ident $schema:ident;)*) => {$(
+        #[cfg(feature = $feature)]
+        #[path = "."]
+        pub mod $module {
+            #![doc = include_str!("arrow/docs.txt")]
 
-    use {
-        arrow_array_54 as arrow_array, arrow_data_54 as arrow_data, arrow_schema_54 as arrow_schema,
-    };
-    #[path = "arrow/mod.rs"]
-    mod conversions;
-    pub use conversions::*;
+            use {$array as arrow_array, $data as arrow_data, $schema as arrow_schema};
+            #[path = "arrow/mod.rs"]
+            mod conversions;
+            pub use conversions::*;
+        }
+    )*};
 }
 
-#[cfg(feature = "arrow-55")]
-#[path = "."]
-pub mod arrow_55 {
-    #![doc = include_str!("arrow/docs.txt")]
-
-    use {
-        arrow_array_55 as arrow_array, arrow_data_55 as arrow_data, arrow_schema_55 as arrow_schema,
-    };
-    #[path = "arrow/mod.rs"]
-    mod conversions;
-    pub use conversions::*;
+arrow_versions! {
+    "arrow-54" arrow_54 arrow_array_54 arrow_data_54 arrow_schema_54;
+    "arrow-55" arrow_55 arrow_array_55 arrow_data_55 arrow_schema_55;
+    "arrow-56" arrow_56 arrow_array_56 arrow_data_56 arrow_schema_56;
+    "arrow-57" arrow_57 arrow_array_57 arrow_data_57 arrow_schema_57;
+    "arrow-58" arrow_58 arrow_array_58 arrow_data_58 arrow_schema_58;
+    "arrow-59" arrow_59 arrow_array_59 arrow_data_59 arrow_schema_59;
+    "arrow-60" arrow_60 arrow_array_60 arrow_data_60 arrow_schema_60;
 }
 
-#[cfg(feature = "arrow-56")]
-#[path = "."]
-pub mod arrow_56 {
-    #![doc = include_str!("arrow/docs.txt")]
-
-    use {
-        arrow_array_56 as arrow_array, arrow_data_56 as arrow_data, arrow_schema_56 as arrow_schema,
-    };
-    #[path = "arrow/mod.rs"]
-    mod conversions;
-    pub use conversions::*;
-}
-
-#[cfg(feature = "arrow-57")]
-#[path = "."]
-pub mod arrow_57 {
-    #![doc = include_str!("arrow/docs.txt")]
-
-    use {
-        arrow_array_57 as arrow_array, arrow_data_57 as arrow_data, arrow_schema_57 as arrow_schema,
-    };
-    #[path = "arrow/mod.rs"]
-    mod conversions;
-    pub use conversions::*;
-}
-
-#[cfg(feature = "arrow-58")]
-#[path = "."]
-pub mod arrow_58 {
-    #![doc = include_str!("arrow/docs.txt")]
-
-    use {
-        arrow_array_58 as arrow_array, arrow_data_58 as arrow_data, arrow_schema_58 as arrow_schema,
-    };
-    #[path = "arrow/mod.rs"]
-    mod conversions;
-    pub use conversions::*;
-}
-
-#[cfg(feature = "arrow-59")]
-#[path = "."]
-pub mod arrow_59 {
-    #![doc = include_str!("arrow/docs.txt")]
-
-    use {
-        arrow_array_59 as arrow_array, arrow_data_59 as arrow_data, arrow_schema_59 as arrow_schema,
-    };
-    #[path = "arrow/mod.rs"]
-    mod conversions;
-    pub use conversions::*;
-}
-
-#[cfg(feature = "arrow-60")]
-#[path = "."]
-pub mod arrow_60 {
-    #![doc = include_str!("arrow/docs.txt")]
-
-    use {
-        arrow_array_60 as arrow_array, arrow_data_60 as arrow_data, arrow_schema_60 as arrow_schema,
-    };
-    #[path = "arrow/mod.rs"]
-    mod conversions;
-    pub use conversions::*;
-}
+// rustfmt finds no modules in a macro.
+#[cfg(any())]
+#[path = "arrow/mod.rs"]
+mod formatted;

@@ -15,7 +15,7 @@ fn main() -> Result<(), fletching::Error> {
     let lengths: Vec<_> = reader.map(|batch| Ok(batch?.length())).collect::<Result<_, fletching::Error>>()?;
     assert_eq!(lengths, [1, 2, 3]);
 
-    // Each version has a core: what is registered in one is not in the other.
+    // Each version has a separate core, and so separate waiters.
     fletching::runtime::register_waiter(ArrowDeviceType::METAL, Waiter)?;
     assert!(!other::runtime::unregister_waiter(other::ArrowDeviceType::METAL));
     other::runtime::register_waiter(other::ArrowDeviceType::METAL, Waiter).unwrap();

@@ -4,68 +4,28 @@
 
 #![cfg(feature = "_arrow")]
 
-#[cfg(feature = "arrow-54")]
-extern crate arrow_array_54 as arrow_array;
-#[cfg(feature = "arrow-54")]
-extern crate arrow_data_54 as arrow_data;
-#[cfg(feature = "arrow-54")]
-extern crate arrow_schema_54 as arrow_schema;
-#[cfg(feature = "arrow-54")]
-use fletching::arrow_54 as arrow;
+macro_rules! arrow_versions {
+    ($($feature:literal $module:ident $array:ident $data:ident $schema:ident;)*) => {$(
+        #[cfg(feature = $feature)]
+        extern crate $array as arrow_array;
+        #[cfg(feature = $feature)]
+        extern crate $data as arrow_data;
+        #[cfg(feature = $feature)]
+        extern crate $schema as arrow_schema;
+        #[cfg(feature = $feature)]
+        use fletching::$module as arrow;
+    )*};
+}
 
-#[cfg(feature = "arrow-55")]
-extern crate arrow_array_55 as arrow_array;
-#[cfg(feature = "arrow-55")]
-extern crate arrow_data_55 as arrow_data;
-#[cfg(feature = "arrow-55")]
-extern crate arrow_schema_55 as arrow_schema;
-#[cfg(feature = "arrow-55")]
-use fletching::arrow_55 as arrow;
-
-#[cfg(feature = "arrow-56")]
-extern crate arrow_array_56 as arrow_array;
-#[cfg(feature = "arrow-56")]
-extern crate arrow_data_56 as arrow_data;
-#[cfg(feature = "arrow-56")]
-extern crate arrow_schema_56 as arrow_schema;
-#[cfg(feature = "arrow-56")]
-use fletching::arrow_56 as arrow;
-
-#[cfg(feature = "arrow-57")]
-extern crate arrow_array_57 as arrow_array;
-#[cfg(feature = "arrow-57")]
-extern crate arrow_data_57 as arrow_data;
-#[cfg(feature = "arrow-57")]
-extern crate arrow_schema_57 as arrow_schema;
-#[cfg(feature = "arrow-57")]
-use fletching::arrow_57 as arrow;
-
-#[cfg(feature = "arrow-58")]
-extern crate arrow_array_58 as arrow_array;
-#[cfg(feature = "arrow-58")]
-extern crate arrow_data_58 as arrow_data;
-#[cfg(feature = "arrow-58")]
-extern crate arrow_schema_58 as arrow_schema;
-#[cfg(feature = "arrow-58")]
-use fletching::arrow_58 as arrow;
-
-#[cfg(feature = "arrow-59")]
-extern crate arrow_array_59 as arrow_array;
-#[cfg(feature = "arrow-59")]
-extern crate arrow_data_59 as arrow_data;
-#[cfg(feature = "arrow-59")]
-extern crate arrow_schema_59 as arrow_schema;
-#[cfg(feature = "arrow-59")]
-use fletching::arrow_59 as arrow;
-
-#[cfg(feature = "arrow-60")]
-extern crate arrow_array_60 as arrow_array;
-#[cfg(feature = "arrow-60")]
-extern crate arrow_data_60 as arrow_data;
-#[cfg(feature = "arrow-60")]
-extern crate arrow_schema_60 as arrow_schema;
-#[cfg(feature = "arrow-60")]
-use fletching::arrow_60 as arrow;
+arrow_versions! {
+    "arrow-54" arrow_54 arrow_array_54 arrow_data_54 arrow_schema_54;
+    "arrow-55" arrow_55 arrow_array_55 arrow_data_55 arrow_schema_55;
+    "arrow-56" arrow_56 arrow_array_56 arrow_data_56 arrow_schema_56;
+    "arrow-57" arrow_57 arrow_array_57 arrow_data_57 arrow_schema_57;
+    "arrow-58" arrow_58 arrow_array_58 arrow_data_58 arrow_schema_58;
+    "arrow-59" arrow_59 arrow_array_59 arrow_data_59 arrow_schema_59;
+    "arrow-60" arrow_60 arrow_array_60 arrow_data_60 arrow_schema_60;
+}
 
 mod alignment;
 mod arrays;
