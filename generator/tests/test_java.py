@@ -9,8 +9,9 @@ import pytest
 
 from fletching_generator.languages import java
 from fletching_generator.languages.java.callbacks import failure, reporter
+from fletching_generator.languages.java.docs import ARGUMENTS
 from fletching_generator.languages.java.names import field_type, from_memory, singular, to_memory
-from fletching_generator.reading.types import Scalar, Typedef
+from fletching_generator.reading.types import Callback, Scalar, Typedef
 from fletching_generator.render import render_module
 from fletching_generator.spec import operations
 from fletching_generator.spec.model import Field, Spec, Struct
@@ -61,6 +62,12 @@ def test_other_contract_returns_other_value(spec: Spec) -> None:
 def test_only_allocator_reports_by_parameter(spec: Spec) -> None:
     reporting = {field.name: reporter(field) for _, field in callbacks(spec) if reporter(field)}
     assert reporting == {"managed_tensor_allocator": "setError, errorCtx"}
+
+
+def test_arguments_have_texts(spec: Spec) -> None:
+    types = [field.type for _, field in callbacks(spec)]
+    names = {a.name for t in types if isinstance(t, Callback) for a in t.arguments}
+    assert names - {"self", "out"} == {*ARGUMENTS}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -14,7 +14,7 @@ _STRUCT = {"jna": "the address of the struct", "ffm": "the struct, with its size
 _NULL = {"jna": "null", "ffm": "{@code MemorySegment.NULL}"}
 
 # By argument name, which has the same meaning in every callback; for structs see `_argument`.
-_ARGUMENTS = {
+ARGUMENTS = {
     "n": "the number of additional batches",
     "stream_schema": "the schema of the batches, which the callback may move out",
     "task": "the task of the next batch",
@@ -142,13 +142,12 @@ def _argument(argument: Argument, nullable: tuple[str, ...], flavor: str) -> str
     if argument.name == "self":
         text = "the struct that contains the callback"
     elif argument.name == "out":
-        assert isinstance(argument.type, Pointer)
-        to = argument.type.to
+        to = argument.type.to if isinstance(argument.type, Pointer) else None
         text = "the memory for the address of the tensor"
         if isinstance(to, StructType):
             text = f"the memory of the {{@code {to.name}}}, which the callback fills"
     else:
-        text = _ARGUMENTS[argument.name]
+        text = ARGUMENTS.get(argument.name, f"{{@code {argument.name}}} of the C callback")
     if argument.name in nullable:
         text += f"; may be {_NULL[flavor]}"
     return _param(camel(argument.name), text)
