@@ -190,7 +190,11 @@ SUITES: dict[str, tuple[Step, ...]] = {
             only_all=True,
             folder="tests/mutants",
         ),
-        Step("every mutant", ".venv/bin/python tests/mutants/mutants.py", only_all=True),
+        Step(
+            "every mutant, each in one language",
+            ".venv/bin/python tests/mutants/mutants.py --in-turn",
+            only_all=True,
+        ),
     ),
     "mutants-code": (
         replace(_pytest("tests/mutants_code"), only_all=True),

@@ -65,6 +65,7 @@ class Run:
         self.mutants = _chosen(self.derived, options)
         self.languages = options.language or list(LANGUAGES)
         self.equivalents = verdicts.Equivalents(Path(__file__).with_name("equivalents.yaml"))
+        self.in_turn = options.in_turn
         self.kept = self._kept() if options.keep else []
         self.verdicts: list[Verdict] = []
         self.control: dict[str, int] = {}  # exit code of the good spec, by language
@@ -75,19 +76,23 @@ class Run:
     def run(self) -> None:
         with ThreadPoolExecutor(max_workers=2) as pool:
             wanted = [b for b in BUILDS if any(name in self.languages for name in b.runs)]
-            futures = [pool.submit(self._run_build, build) for build in wanted]
+            futures = [pool.submit(self._run_build, b, self._mutants_of(b, wanted)) for b in wanted]
             wait(futures, return_when=FIRST_EXCEPTION)
             self._stop.set()  # a language that cannot run stops the others
         for future in futures:
             future.result()
 
-    def _run_build(self, build: Build) -> None:
-        if self._stop.is_set():
+    def _mutants_of(self, build: Build, builds: list[Build]) -> list[Mutant]:
+        mutants = [mutant for mutant in self.mutants if mutant.kind == build.kind]
+        if not self.in_turn:
+            return mutants
+        same = [b for b in builds if b.kind == build.kind]
+        return mutants[same.index(build) :: len(same)]
+
+    def _run_build(self, build: Build, mutants: list[Mutant]) -> None:
+        if self._stop.is_set() or not mutants:
             return
         languages = [name for name in build.runs if name in self.languages]
-        mutants = [mutant for mutant in self.mutants if mutant.kind == build.kind]
-        if not mutants:
-            return
         tree = Tree(build)
         start = time.monotonic()
         prepared = tree.prepare()
@@ -156,7 +161,7 @@ def derive(good: Documents) -> list[Mutant]:
 
 
 def main() -> int:
-    options = _parse()
+    options = parse()
     if not (LIBRARIES / "libfletching_oracle.so").is_file():
         print("mutants: build/lib has no oracle; run `make build`", file=sys.stderr)
         return 2
@@ -180,12 +185,15 @@ def main() -> int:
     return 1 if unused or any(v.result not in verdicts.GOOD for v in results) else 0
 
 
-def _parse() -> argparse.Namespace:
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--language", action="append", choices=LANGUAGES, help="may be repeated")
     parser.add_argument("--mutant", action="append", help="an id; may be repeated")
     parser.add_argument(
         "--sample", type=int, metavar="N", help=f"the first N of the fixed {len(SAMPLE)}"
+    )
+    parser.add_argument(
+        "--in-turn", action="store_true", help="build each mutant for one language, in turn"
     )
     parser.add_argument("--list", action="store_true", help="print the ids and stop")
     parser.add_argument(

@@ -13,7 +13,7 @@ import verdicts
 from fletching_generator.errors import SpecError
 from fletching_generator.spec.load import load_spec
 from mutations import Mutant
-from scratch import Outcome
+from scratch import Outcome, generated
 from verdicts import Equivalents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +60,19 @@ def test_generator_accepts_and_distinguishes_every_mutant(
         except SpecError as error:
             refused.append(f"{mutant.id}: {error}")
     assert not refused, "\n".join(refused)
+
+
+def test_generator_renders_unknown_argument() -> None:
+    mutant = BY_ID["signature:ArrowArray.release.add-extra"]
+    assert any("extra" in text for text in generated(mutant.documents).values())
+
+
+def test_each_mutant_has_one_build_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Mutant] = []
+    monkeypatch.setattr(mutants.Run, "_run_build", lambda run, build, own: tried.extend(own))
+    monkeypatch.setattr("sys.argv", ["mutants.py", "--in-turn"])
+    mutants.Run(mutants.parse()).run()
+    assert sorted(mutant.id for mutant in tried) == sorted(BY_ID)
 
 
 def test_sample_is_subset_of_mutants() -> None:
