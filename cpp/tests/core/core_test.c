@@ -527,6 +527,24 @@ static void test_report_allocation_failure_returns_enomem(void) {
   FletchingDeviceReportDestroy(report);
 }
 
+static void test_report_names_first_failing_opencl_driver(void) {
+  struct FletchingDeviceReport* report = NULL;
+  int64_t reported = 0;
+  fake_reset();
+  fake.drivers_fail = true;
+  CHECK(FletchingDeviceReportCreate(&report, &message) == 0);
+  for (int64_t i = 0; i < FletchingDeviceReportCount(report); ++i) {
+    const struct FletchingDeviceReportEntry* entry = FletchingDeviceReportGet(report, i);
+    if (entry->device_type != ARROW_DEVICE_OPENCL) continue;
+    ++reported;
+    CHECK(entry->n_devices == 0 && entry->presence != FLETCHING_PRESENCE_REAL);
+    CHECK(strstr(entry->reason, "clGetDeviceIDs failed") != NULL);
+    CHECK(strstr(entry->reason, "CL_OUT_OF_RESOURCES") != NULL);
+  }
+  CHECK(reported == 1);
+  FletchingDeviceReportDestroy(report);
+}
+
 /* --- Tensors --- */
 
 static int deletions;
@@ -1038,6 +1056,7 @@ int main(void) {
 #endif
   test_allocation_failure_returns_enomem();
   test_report_allocation_failure_returns_enomem();
+  test_report_names_first_failing_opencl_driver();
   test_tensor_without_event_is_deleted();
   test_pinned_memory_uses_current_gpu_default_stream();
   test_release_after_leaks_without_wait();

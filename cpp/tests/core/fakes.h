@@ -57,6 +57,7 @@ static struct {
   _Atomic int round;
   int rounds[8];
   /* OpenCL */
+  bool drivers_fail; /* the second one too, with another error than the first */
   void* flushed;
   atomic_bool state_fails;
   _Atomic int marker_state;
@@ -277,6 +278,7 @@ static int32_t get_devices(cl_platform_id platform, cl_bitfield type, cl_uint si
                            cl_device_id* devices, cl_uint* count) {
   (void)type;
   if (platform == &fake.events[0]) return CL_OUT_OF_RESOURCES;
+  if (fake.drivers_fail) return CL_INVALID_CONTEXT;
   if (size > 0) devices[0] = platform;
   if (count != NULL) *count = 2;
   return CL_SUCCESS;
