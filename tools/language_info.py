@@ -46,28 +46,14 @@ def main(arguments: list[str]) -> int:
 def parts(language: Language) -> dict[str, bool]:
     """Whether the language has each part that the tests need. Columns are "java-ffm: cases"."""
     abi = {name for mutants in language.mutants if mutants.kind == "abi" for name in mutants.runs}
-    found = {
-        "format": bool(language.format),
-        "suite": bool(language.suite),
-        "columns": bool(language.columns),
-        "targets": bool(language.targets),
-        "gpu": bool(language.gpu) or any(column.host for column in language.columns),
-        "bench": bool(language.bench),
-        "mutation": bool(language.mutation),
-        "rules": bool(language.rules),
-        "blocks": bool(language.blocks),
-    }
+    keys = ("format", "suite", "columns", "targets", "gpu", "bench", "mutation", "rules", "blocks")
+    found = {key: bool(getattr(language, key)) for key in keys}
+    found["gpu"] |= any(column.host for column in language.columns)
     for column in language.columns:
-        found |= {
-            f"{column.name}: oracle": bool(column.oracle),
-            f"{column.name}: cases": bool(column.cases),
-            f"{column.name}: corpus": bool(column.corpus),
-            f"{column.name}: subject": bool(column.subject),
-            f"{column.name}: devices": bool(column.devices),
-            f"{column.name}: all directions of devices": not column.device_directions,
-            f"{column.name}: mutants": column.name in abi,
-            f"{column.name}: probe": column.probe is not None,
-        }
+        for key in ("oracle", "cases", "corpus", "subject", "devices", "probe"):
+            found[f"{column.name}: {key}"] = bool(getattr(column, key))
+        found[f"{column.name}: all directions of devices"] = not column.device_directions
+        found[f"{column.name}: mutants"] = column.name in abi
     return found
 
 

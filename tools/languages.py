@@ -10,6 +10,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 try:
@@ -194,10 +195,13 @@ def load(root: Path = ROOT) -> dict[str, Language]:
     paths = [root / "cpp" / FILE, *sorted(root.glob(f"bindings/*/{FILE}"))]
     found = {path.parent.name: read(path, root) for path in paths if path.is_file()}
     _check_together(found)
-    ordered: dict[str, Language] = {}
-    for name in found:
-        _put_behind(name, found, ordered, ())
-    return ordered
+    builds = TopologicalSorter({name: each.build.after for name, each in found.items()})
+    try:
+        return {name: found[name] for name in builds.static_order()}
+    except CycleError as error:
+        name = error.args[1][0]
+        where = f"{found[name].folder}/{FILE}"
+        raise LanguageError(f"{where}: build.after: '{name}' needs itself") from error
 
 
 def read(path: Path, root: Path = ROOT) -> Language:
@@ -239,20 +243,6 @@ def _check_together(found: Mapping[str, Language]) -> None:
                     )
 
 
-def _put_behind(
-    name: str,
-    found: Mapping[str, Language],
-    ordered: dict[str, Language],
-    waiting: tuple[str, ...],
-) -> None:
-    if name in waiting:
-        raise LanguageError(f"{found[name].folder}/{FILE}: build.after: '{name}' needs itself")
-    for other in found[name].build.after:
-        if other not in ordered:
-            _put_behind(other, found, ordered, (*waiting, name))
-    ordered.setdefault(name, found[name])
-
-
 def environment(language: Language, root: Path = ROOT) -> dict[str, str]:
     """The environment of the language's commands. `root`: the repository with .venv and build/."""
     return {"ROOT": str(root), **language.environment}
@@ -260,21 +250,22 @@ def environment(language: Language, root: Path = ROOT) -> dict[str, str]:
 
 def succeeds(language: Language, command: str, root: Path = ROOT) -> bool:
     """Whether a check of the language passes. It prints nothing."""
-    found = subprocess.run(
+    try:
+        run(language, command, root, capture_output=True)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+def run(language: Language, command: str, root: Path = ROOT, capture_output: bool = False) -> None:
+    """Runs a command. Raises CalledProcessError if it fails."""
+    subprocess.run(
         ["bash", "-c", command],
         cwd=root / language.folder,
         env={**os.environ, **environment(language, root)},
-        check=False,
-        capture_output=True,
+        check=True,
+        capture_output=capture_output,
     )
-    return found.returncode == 0
-
-
-def run(language: Language, command: str) -> None:
-    """Runs a command. Raises CalledProcessError if it fails."""
-    variables = {**os.environ, **environment(language)}
-    folder = ROOT / language.folder
-    subprocess.run(["bash", "-c", command], cwd=folder, env=variables, check=True)
 
 
 def columns(languages: Mapping[str, Language]) -> dict[str, tuple[Language, Column]]:

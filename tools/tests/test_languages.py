@@ -37,7 +37,8 @@ def test_missing_files_of_new_language_are_reported(tmp_path: Path) -> None:
     ]
     column = '\n[[columns]]\nname = "quiver"\ncases = "true"\n[lacks]\n"quiver: cases" = "later"'
     lines = list(problems(read(home(tmp_path, GOOD + column), tmp_path)))
-    assert any("no quiver: probe: add it, or the reason to [lacks]" in line for line in lines)
+    for part in ("oracle", "corpus", "subject", "devices", "mutants", "probe"):
+        assert any(f"no quiver: {part}: add it, or the reason to [lacks]" in s for s in lines)
     assert any('"quiver: cases": it is there: remove the reason' in line for line in lines)
 
 
