@@ -53,11 +53,11 @@ test-all: setup ## `test` and everything that takes longer
 
 # What cannot be installed is absent in the table, and the rest is run.
 targets: setup ## layouts and tests on other machines, cross compiled and emulated; prints a table
-	@tools/setup-targets || true
+	@tests/targets/setup || true
 	@$(PYTHON) tests/targets/targets.py
 
 platforms: setup ## what runs on which platform, and what only compiles; PLATFORMS=--write-docs keeps the table
-	@tools/setup-platforms || true
+	@packages/platforms/setup || true
 	@$(PYTHON) packages/platforms.py $(PLATFORMS)
 
 faults: setup ## every call of a vendor's library fails once; prints a table, writes build/faults.json
@@ -71,28 +71,28 @@ $(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library 
 	@$(PYTHON) tests/benchmarks/bench.py $* $(BENCH)
 
 bench-compile: setup ## what a compiler takes for the C++ headers, beside nanoarrow and libarrow; fails over a limit
-	@tools/setup-bench
+	@tools/install valgrind:valgrind
 	@$(PYTHON) cpp/bench/compile.py
 
 packages: setup ## a release in build/packages: every package, checksums, SBOM, manifest
-	@tools/setup-packages
+	@packages/setup
 	@tools/build extract cpp
 	@$(PYTHON) packages/packages.py build
 
 test-packages: setup ## each package of `make packages` in a fresh project with empty caches
-	@tools/setup-packages
+	@packages/setup
 	@$(PYTHON) packages/packages.py test
 
 compare-packages: setup ## builds the release again in another folder on another day, and compares the bytes
-	@tools/setup-packages
+	@packages/setup
 	@$(PYTHON) packages/packages.py compare
 
 compatible: setup ## the APIs of build/packages against those of an earlier one: BASELINE=FOLDER
-	@tools/setup-packages
+	@packages/setup
 	@$(PYTHON) packages/api.py compatible '$(BASELINE)'
 
 compatible-guards: setup ## plants a break of each API, which `compatible` must name
-	@tools/setup-packages
+	@packages/setup
 	@$(PYTHON) packages/api.py guards
 
 # These install nothing: such a machine has what it has.
@@ -113,7 +113,7 @@ rehearsal: setup ## two releases into local registries, with a yank, and users o
 	@$(PYTHON) packages/rehearsal.py
 
 docs: ## a site of all pages in build/site, links checked
-	@tools/docs
+	@docs/site/build
 
 release: setup ## set VERSION=X.Y.Z everywhere and date the change log; commits nothing
 	@$(PYTHON) packages/release.py '$(VERSION)'
@@ -133,7 +133,9 @@ $(LANGUAGES:%=test-%-all): test-%-all: setup ## the same with everything that ta
 	@$(PYTHON) tools/suite.py --all $*
 
 format: setup ## run every language's formatter
-	@tools/format
+	@.venv/bin/ruff check --fix --quiet .
+	@.venv/bin/ruff format --quiet .
+	@$(PYTHON) tools/language_info.py format
 
 clean: ## remove what was built, but not what was installed
 	@rm -rf build

@@ -150,7 +150,7 @@ def outcome(cell: Cell) -> tuple[str, str]:
         return cited(cell, targets.RESULTS)
     missing = [need for need in cell.needs if not targets.present(path(need))]
     if missing:
-        return "absent", f"{', '.join(missing)}: not there; tools/setup-platforms installs it"
+        return "absent", f"{', '.join(missing)}: not there; packages/platforms/setup installs it"
     slug = f"platforms-{cell.platform}-{cell.part}".lower().replace(" ", "-").replace("+", "p")
     log = LOGS / f"{slug}.log"
     bash = ["bash", "-euo", "pipefail", "-c", f". packages/platforms/functions.sh\n{cell.command}"]

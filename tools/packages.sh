@@ -1,4 +1,4 @@
-# Functions for tools/setup and tools/setup-targets, which source this file in the root of the repository.
+# Functions for scripts that source this file in the root of the repository.
 
 fail() {
   printf 'setup: %s\n' "$*" >&2
@@ -54,7 +54,6 @@ install_group() {
 # separate_venv VENV GROUP: the same for a virtual environment other than .venv, unless it is up to date.
 separate_venv() {
   local venv=$1 group=$2 log=build/logs/pip-$2.log
-  mkdir -p build/logs
   python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv:/nothing
   fresh "$venv/fletching-stamp" "$(locked)" && return 0
   attempt "$log" "installing the group $group of pyproject.toml into $venv" install_group "$venv" "$group" ||
@@ -75,6 +74,7 @@ locked() {
 attempt() {
   local log=$1 title=$2 began=$SECONDS code=0 ticker
   shift 2
+  mkdir -p build/logs
   echo "setup: $title"
   : >"$log"
   (while sleep 10 >/dev/null 2>&1; do

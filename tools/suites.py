@@ -88,7 +88,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("code blocks of the pages", ".venv/bin/python docs/blocks/code_blocks.py"),
         _pytest("docs/blocks"),
         _pytest("docs/site"),
-        Step("the site", "tools/docs", only_all=True),
+        Step("the site", "docs/site/build", only_all=True),
     ),
     "roundtrip": (
         Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),
@@ -96,7 +96,9 @@ SUITES: dict[str, tuple[Step, ...]] = {
         _pytest("tests/peers/dlpack", "test_subjects.py"),
         Step(
             "the page in a browser",
-            "tools/setup-browser; cd tests/roundtrip && ../../.venv/bin/pytest -q -rs test_page.py",
+            "command -v chromium >/dev/null || "
+            "tools/install chromium-headless-shell:chromium-headless-shell; "
+            "cd tests/roundtrip && ../../.venv/bin/pytest -q -rs test_page.py",
             only_all=True,
         ),
     ),

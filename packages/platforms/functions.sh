@@ -34,7 +34,7 @@ wine() {
   export RUNNER=/usr/lib/wine/wine64
 }
 
-# in_debian NUMBER FOLDER COMMAND...: runs a command in a root of tools/setup-platforms, in a copy of FOLDER.
+# in_debian NUMBER FOLDER COMMAND...: runs a command in a root of packages/platforms/setup, in a copy of FOLDER.
 in_debian() {
   rm -rf "$work/debian-$1/try" && cp -r "$2" "$work/debian-$1/try"
   chroot "$work/debian-$1" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root bash -euo pipefail -c "cd /try && ${*:3}"

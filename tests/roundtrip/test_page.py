@@ -120,7 +120,7 @@ def browse(page: Path) -> Browse:
     names = ("chromium", "chromium-headless-shell", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:
-        pytest.skip("no Chromium is installed: run tools/setup-browser")
+        pytest.skip("no Chromium is installed; hint: apt-get install chromium")
 
     def run(fragment: str = "", script: str = "") -> dict[str, str]:
         page.write_text(page.read_text("utf-8") + f"<script>{script}</script>", "utf-8")

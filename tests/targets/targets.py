@@ -295,7 +295,7 @@ def _run_cell(target: Target, column: Column) -> Cell:
         if not missing:
             return _run(target.name, column.name, column.commands(target))
         status = "absent"
-        reason = f"{', '.join(missing)}: not there; tools/setup-targets installs it"
+        reason = f"{', '.join(missing)}: not there; tests/targets/setup installs it"
     except CannotRunError as error:
         status, reason = "FAILED", str(error)
     print(f"{target.name:12} {column.name:11} {status}: {reason}", flush=True)
