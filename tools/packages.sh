@@ -53,20 +53,27 @@ install_group() {
 
 # separate_venv VENV GROUP: the same for a virtual environment other than .venv, unless it is up to date.
 separate_venv() {
-  local venv=$1 group=$2 log=build/logs/pip-$2.log
-  python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv:/nothing
-  fresh "$venv/fletching-stamp" "$(locked)" && return 0
-  attempt "$log" "installing the group $group of pyproject.toml into $venv" install_group "$venv" "$group" ||
-    fail "uv could not install the group $group of pyproject.toml; is there a network? The whole log is $log"
-  locked >"$venv/fletching-stamp"
+  install_venv_module
+  once "$1" "$(locked)" "build/logs/pip-$2.log" "installing the group $2 of pyproject.toml into $1" install_group "$1" "$2"
 }
 
-# fresh STAMP CHECKSUM: a stamp contains the checksum of an installation's inputs.
-fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
+# Debian may have python3 without venv, and no file proves it.
+install_venv_module() {
+  python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv:/nothing
+}
 
 # The checksum of the groups and of the lock.
 locked() {
-  { sed -n '/^\[dependency-groups\]/,/^\[tool/p' pyproject.toml && cat tools/requirements.lock; } | sha256sum | cut -d' ' -f1
+  { sed -n '/^\[dependency-groups\]/,/^\[tool/p' pyproject.toml && cat tools/requirements.lock; } | sha256sum
+}
+
+# once FOLDER CHECKSUM LOG TITLE COMMAND...: fills the folder by the command, unless it was filled from inputs with this
+# checksum.
+once() {
+  local stamp=$1/fletching-stamp
+  [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$2" ] || return 0
+  attempt "${@:3}" || fail "failed: $4; is there a network? The whole log is $3"
+  printf '%s' "$2" >"$stamp"
 }
 
 # attempt LOG TITLE COMMAND...: runs the command with its output in LOG. Prints a line at the start and at the end, the
