@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tools"))
 
 from languages import environment, load  # noqa: E402
+from versions import SPEC, project_version  # noqa: E402
 
 TOOLS = "generator"  # the home of fletching-tools, which is no language
 
@@ -57,8 +58,7 @@ def call(
 
 def version(root: Path = ROOT) -> str:
     """The version in spec/project.yaml."""
-    lines = (root / "spec" / "project.yaml").read_text(encoding="utf-8").splitlines()
-    return next(line.removeprefix("version: ") for line in lines if line.startswith("version: "))
+    return project_version({SPEC: (root / SPEC).read_text(encoding="utf-8")})
 
 
 def epoch(root: Path = ROOT) -> int:
