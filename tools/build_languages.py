@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -21,35 +22,41 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from languages import ROOT, Language, environment, load, succeeds
+from languages import ROOT, Build, Language, Toolchain, environment, load, succeeds
 from progress import Progress, showing
 
 LOGS = ROOT / "build" / "logs"
 SHOWN_LINES = 40
-# The reader of C headers belongs to the generator, not to a language.
 EXTRACT = "extract"
-_EXTRACT = r"""
+# The reader of C headers, which belongs to the generator, is built like a language.
+_READER = Language(
+    "fletching-extract",
+    Toolchain(check="true", hint="", version=""),
+    Build(r"""
 cmake -S generator/extract -B build/extract -DCMAKE_BUILD_TYPE=Release \
   -DFLETCHING_EXTRACT_OUTPUT_DIRECTORY="$PWD/build/bin" \
   -DFLETCHING_UPSTREAM_INCLUDE="$PWD/.venv/upstream" &&
   cmake --build build/extract -j"$(nproc)"
-"""
+"""),
+    name=EXTRACT,
+    folder=".",
+)
 # Progress output: "[30/90]" of ninja, "[2/6]" of Maven, "Building [=> ] 12/80: name" of cargo.
 _DONE = re.compile(rb"[\[ ](\d+)/(\d+)[\]:]")
 
 
 def main() -> int:
-    known = load()
+    known = {**load(), EXTRACT: _READER}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", nargs="*", help=f"{', '.join(known)}, or {EXTRACT}")
+    parser.add_argument("name", nargs="*", help=f"some of {', '.join(known)}")
     parser.add_argument("--roundtrip", action="store_true")
     parser.add_argument("--with-needed", action="store_true")
     parser.add_argument("--mutants", action="store_true")
     parser.add_argument("--gpu", type=Path)
     options = parser.parse_args()
-    unknown = [n for n in options.name if n not in (*known, EXTRACT)]
+    unknown = [n for n in options.name if n not in known]
     if unknown:
-        parser.error(f"no language '{unknown[0]}': expected one of {', '.join(known)}, {EXTRACT}")
+        parser.error(f"no language '{unknown[0]}': expected one of {', '.join(known)}")
     (ROOT / "build" / "lib").mkdir(parents=True, exist_ok=True)
     LOGS.mkdir(parents=True, exist_ok=True)
     with showing("build") as progress:
@@ -68,12 +75,12 @@ def chosen(known: Mapping[str, Language], options: argparse.Namespace) -> list[s
     """The homes to build, in the order of the languages."""
     names = set(options.name)
     if not names and not options.mutants:
-        names = {*known} if options.roundtrip else {*known, EXTRACT}
+        names = {*known} - ({EXTRACT} if options.roundtrip else set())
     if options.mutants:
         names |= {n for n, each in known.items() if any(m.uses for m in each.mutants)}
     if options.with_needed:
-        names |= {other for n in names if n in known for other in needed(n, known)}
-    return [name for name in (*known, EXTRACT) if name in names]
+        names |= {other for n in names for other in needed(n, known)}
+    return [name for name in known if name in names]
 
 
 def needed(name: str, known: Mapping[str, Language]) -> list[str]:
@@ -89,27 +96,18 @@ def build_all(
     builds: dict[str, Future[bool]] = {}
     with ThreadPoolExecutor(max(len(names), 1)) as pool:
         for name in names:
-            after = known[name].build.after if name in known else ()
-            before = [builds[other] for other in after if other in builds]
-            builds[name] = pool.submit(build, progress, name, known.get(name), roundtrip, before)
+            before = [builds[other] for other in known[name].build.after if other in builds]
+            builds[name] = pool.submit(build, progress, known[name], roundtrip, before)
     return {name: done.result() for name, done in builds.items()}
 
 
 def build(
-    progress: Progress,
-    name: str,
-    language: Language | None,
-    roundtrip: bool,
-    before: Iterable[Future[bool]],
+    progress: Progress, language: Language, roundtrip: bool, before: Iterable[Future[bool]]
 ) -> bool:
     for other in before:
         other.result()
-    if language is None:
-        return _succeeds(progress, name, _EXTRACT, ".", {})
-    command = language.build.command
-    if roundtrip and language.build.roundtrip:
-        command = language.build.roundtrip
-    return _succeeds(progress, name, command, language.folder, environment(language))
+    command = (roundtrip and language.build.roundtrip) or language.build.command
+    return _succeeds(progress, language, language.name, command)
 
 
 def build_gpu(progress: Progress, language: Language, folder: Path) -> bool:
@@ -119,22 +117,19 @@ def build_gpu(progress: Progress, language: Language, folder: Path) -> bool:
     if not succeeds(language, language.toolchain.check):
         progress.line(f"build: {language.name} is left out: {language.toolchain.hint}")
         return True
-    variables = {**environment(language), "OUT": str(folder.resolve())}
-    name = f"{language.name}-gpu"
-    return _succeeds(progress, name, language.gpu.build, language.folder, variables)
+    command = f"export OUT={shlex.quote(str(folder.resolve()))}\n{language.gpu.build}"
+    return _succeeds(progress, language, f"{language.name}-gpu", command)
 
 
-def _succeeds(
-    progress: Progress, name: str, command: str, folder: str, variables: Mapping[str, str]
-) -> bool:
+def _succeeds(progress: Progress, language: Language, name: str, command: str) -> bool:
     """Runs a build and prints a line about it, with the end of its output if it failed."""
     log = LOGS / f"build-{name}.log"
     start = time.monotonic()
     with log.open("wb") as file, progress.task(name, lambda: steps_done(log)):
         code = subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
-            cwd=ROOT / folder,
-            env={**os.environ, **variables},
+            cwd=ROOT / language.folder,
+            env={**os.environ, **environment(language)},
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
