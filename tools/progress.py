@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich import progress as bars
 from rich.console import Console
@@ -66,12 +66,12 @@ class Progress:
             self._shown.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager
-    def ticking(self) -> Iterator[None]:
+    def ticking(self) -> Iterator[Progress]:
         ticker = threading.Thread(target=self._tick_until_end, daemon=True)
         with self._shown:
             ticker.start()
             try:
-                yield
+                yield self
             finally:
                 self._ended.set()
                 ticker.join()
@@ -79,15 +79,12 @@ class Progress:
     def _tick_until_end(self) -> None:
         while not self._ended.wait(SECONDS_PER_LINE if self._plain else SECONDS_PER_FRAME):
             with self._lock:
-                self._measure()
+                for bar, measure in self._tasks.items():
+                    if measured := measure():
+                        self._shown.update(bar, completed=measured[0], total=measured[1])
                 states = [state(task) for task in self._shown.tasks]
             if self._plain and states:
                 self.line(f"{self._subject}: {'; '.join(states)}")
-
-    def _measure(self) -> None:
-        for bar, measure in self._tasks.items():
-            if measured := measure():
-                self._shown.update(bar, completed=measured[0], total=measured[1])
 
 
 def state(task: bars.Task) -> str:
@@ -99,9 +96,6 @@ def state(task: bars.Task) -> str:
     return f"{task.description} {task.completed:.0f} of {task.total:.0f}{left}"
 
 
-@contextmanager
-def showing(subject: str) -> Iterator[Progress]:
+def showing(subject: str) -> AbstractContextManager[Progress]:
     """`subject`: text such as "build", at the start of each line."""
-    progress = Progress(subject)
-    with progress.ticking():
-        yield progress
+    return Progress(subject).ticking()

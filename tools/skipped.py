@@ -1,13 +1,11 @@
 """Lists the skipped tests of CTest and pytest: one line for each test program and reason.
 
-`make test` prints the list at its end; `python tools/skipped.py build/cmake` prints it for the last
-CTest of that build folder. A program that also ran other cases counts as passed for CTest.
+suite.py prints the list at its end. A program that also ran other cases counts as passed for CTest.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,7 +62,3 @@ def _short(text: str) -> str:
 def in_file(log: Path) -> list[str]:
     """The same for a LastTest.log, which may be missing."""
     return list(in_log(log.read_text(encoding="utf-8", errors="replace"))) if log.exists() else []
-
-
-if __name__ == "__main__":
-    print("\n".join(in_file(Path(sys.argv[1]) / "Testing" / "Temporary" / "LastTest.log")))
