@@ -221,26 +221,20 @@ def _check_together(found: Mapping[str, Language]) -> None:
     owners: dict[str, str] = {}
     for language in found.values():
         where = f"{language.folder}/{FILE}"
-        build = language.build
-        for key, others in {"after": build.after, "loads": build.loads}.items():
-            for other in others:
-                if other not in found:
-                    raise LanguageError(
-                        f"{where}: build.{key}: expected one of {', '.join(found)}, got '{other}'"
-                    )
-        for column in language.columns:
-            if column.name in owners:
-                raise LanguageError(
-                    f"{where}: columns: '{column.name}' is a duplicate of {owners[column.name]}"
-                )
-            owners[column.name] = where
         own = [column.name for column in language.columns]
-        for mutants in language.mutants:
-            for run in mutants.runs:
-                if run not in own:
-                    raise LanguageError(
-                        f"{where}: mutants.runs: expected one of {', '.join(own)}, got '{run}'"
-                    )
+        for name in own:
+            if name in owners:
+                raise LanguageError(f"{where}: columns: '{name}' is a duplicate of {owners[name]}")
+            owners[name] = where
+        for key, names, known in (
+            ("build.after", language.build.after, found),
+            ("build.loads", language.build.loads, found),
+            *(("mutants.runs", mutants.runs, own) for mutants in language.mutants),
+        ):
+            for name in names:
+                if name not in known:
+                    expected = f"expected one of {', '.join(known)}, got '{name}'"
+                    raise LanguageError(f"{where}: {key}: {expected}")
 
 
 def environment(language: Language, root: Path = ROOT) -> dict[str, str]:
