@@ -1,21 +1,9 @@
 # Functions for the commands of platforms.toml, which run in the root of the repository.
+. tools/packages.sh
 export FLETCHING_ROOT=$PWD
 work=$PWD/build/platforms
 tools=$PWD/build/packages-tools/bin
 mkdir -p "$work"
-
-# zig TARGET: sets CC and CXX to Zig's compilers for a target, such as aarch64-macos.
-zig() {
-  local language
-  for language in cc c++; do
-    # The crate cc adds a --target of Rust's, which Zig does not know.
-    printf '#!/bin/bash\nfor a; do shift; [[ $a == --target=* ]] || set -- "$@" "$a"; done\nexec %q -m ziglang %s -target %s "$@"\n' \
-      "$tools/python" $language "$1" >"$work/zig-$language-$1.new"
-    chmod +x "$work/zig-$language-$1.new"
-    cmp -s "$work/zig-$language-$1.new" "$work/zig-$language-$1" || mv "$work/zig-$language-$1.new" "$work/zig-$language-$1"
-  done
-  export CC=$work/zig-cc-$1 CXX=$work/zig-c++-$1
-}
 
 # cmake_build NAME OPTION...: builds packages/platforms/CMakeLists.txt into build/platforms/NAME.
 cmake_build() {
