@@ -1,8 +1,8 @@
-# Functions for scripts that source this file in the root of the repository.
+# Functions for scripts that install or package. Those that install need the root of the repository as the current folder.
 
 fail() {
-  printf 'setup: %s\n' "$*" >&2
-  exit 2
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
 }
 
 present() {
