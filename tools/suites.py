@@ -13,6 +13,11 @@ class Step(languages.Step):
     folder: str = "."  # working directory
 
 
+def _slow(title: str, command: str, folder: str = ".") -> Step:
+    """A step only of `make test-all`."""
+    return Step(title, command, folder=folder, only_all=True)
+
+
 def _pytest(folder: str, tests: str = "", cores: int = 2) -> Step:
     command = f"{'../' * (folder.count('/') + 1)}.venv/bin/pytest -q -rs {tests}"
     return Step(f"pytest in {folder}", command, folder=folder, cores=cores)
@@ -40,7 +45,7 @@ def _of(language: Language) -> tuple[Step, ...]:
     )
     if language.mutation:
         tried = f".venv/bin/python tests/mutants_code/language_mutants.py {language.name} --sample"
-        steps += (Step("mutants of the code, a sample", tried, only_all=True),)
+        steps += (_slow("mutants of the code, a sample", tried),)
     if (languages.ROOT / home / "build-package").is_file():
         package = f".venv/bin/python packages/packages.py quick {home}"
         steps += (Step("package", package, cores=1),)
@@ -85,18 +90,17 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("code blocks of the pages", ".venv/bin/python docs/blocks/code_blocks.py"),
         _pytest("docs/blocks"),
         _pytest("docs/site"),
-        Step("the site", "docs/site/build", only_all=True),
+        _slow("the site", "docs/site/build"),
     ),
     "roundtrip": (
         Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),
         _pytest("tests/roundtrip"),
         _pytest("tests/peers/dlpack", "test_subjects.py"),
-        Step(
+        _slow(
             "the page in a browser",
             "command -v chromium >/dev/null || "
             "tools/install chromium-headless-shell:chromium-headless-shell; "
             "cd tests/roundtrip && ../../.venv/bin/pytest -q -rs test_page.py",
-            only_all=True,
         ),
     ),
     "bench": tuple(
@@ -111,41 +115,37 @@ SUITES: dict[str, tuple[Step, ...]] = {
     "packages": (
         Step("fletching-tools", ".venv/bin/python packages/packages.py quick generator"),
         _pytest("packages", "tests"),
-        Step("every package", "make packages", only_all=True),
-        Step("a fresh project with each", "make test-packages", only_all=True),
-        Step("the same bytes again", "make compare-packages", only_all=True),
-        Step("a planted break of each API", "make compatible-guards", only_all=True),
-        Step("two releases into local registries", "make rehearsal", only_all=True),
+        _slow("every package", "make packages"),
+        _slow("a fresh project with each", "make test-packages"),
+        _slow("the same bytes again", "make compare-packages"),
+        _slow("a planted break of each API", "make compatible-guards"),
+        _slow("two releases into local registries", "make rehearsal"),
     ),
-    "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
-    "platforms": (Step("what runs and what compiles elsewhere", "make platforms", only_all=True),),
+    "targets": (_slow("layouts and tests on other machines", "make targets"),),
+    "platforms": (_slow("what runs and what compiles elsewhere", "make platforms"),),
     "new-device": (
-        Step(
-            "a made-up device, in every language",
-            ".venv/bin/python tests/mutants/new_device.py",
-            only_all=True,
+        _slow(
+            "a made-up device, in every language", ".venv/bin/python tests/mutants/new_device.py"
         ),
     ),
     "new-language": (replace(_pytest("tests/new_language", "-s"), only_all=True),),
     "runtimes": (
         Step("the table against the vendors", ".venv/bin/python tests/runtimes/runtimes.py"),
         _pytest("tests/runtimes", "-n 2"),
-        Step(
+        _slow(
             "every change of the table",
             "../../.venv/bin/pytest -q --every-change",
-            only_all=True,
-            folder="tests/runtimes",
+            "tests/runtimes",
         ),
     ),
     "faults": (
         Step("a sample", ".venv/bin/python tests/faults/faults.py --sample"),
-        Step("every call", ".venv/bin/python tests/faults/faults.py", only_all=True),
-        Step(
+        _slow("every call", ".venv/bin/python tests/faults/faults.py"),
+        _slow(
             "every call, address and undefined-behavior sanitizers",
             "cmake --preset asan && cmake --build --preset asan -j2 && "
             ".venv/bin/python tests/faults/faults.py --program build/asan/bin/fletching_faults "
             "--libraries build/asan/lib --json build/faults-asan.json",
-            only_all=True,
         ),
     ),
     "gpu": (
@@ -174,34 +174,30 @@ SUITES: dict[str, tuple[Step, ...]] = {
         _pytest("tests/gpu", cores=1),
     ),
     "absent": (
-        Step(
+        _slow(
             "no header, compiler or library of a vendor",
             "mkdir -p build && tests/standin/absent/build.sh",
-            only_all=True,
         ),
     ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 8"),
         _pytest("tests/mutants", "-n 2"),
-        Step(
+        _slow(
             "the generator reads every mutant",
             "../../.venv/bin/pytest -q --every-mutant",
-            only_all=True,
-            folder="tests/mutants",
+            "tests/mutants",
         ),
-        Step(
+        _slow(
             "every mutant, each in one language",
             ".venv/bin/python tests/mutants/mutants.py --in-turn",
-            only_all=True,
         ),
     ),
     "mutants-code": (
         replace(_pytest("tests/mutants_code"), only_all=True),
-        Step(
+        _slow(
             "ten mutants of the code",
             "tools/build extract && "
             ".venv/bin/python tests/mutants_code/mutants_code.py --sample 10",
-            only_all=True,
         ),
     ),
 }
