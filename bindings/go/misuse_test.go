@@ -57,6 +57,20 @@ func TestNilArgumentsReturnEINVAL(t *testing.T) {
 	if schema.IsReleased() {
 		t.Error("a refused stream has taken the schema")
 	}
+	canceled, cancel := context.WithCancelCause(background)
+	cancel(errors.New("enough"))
+	expectError(t, allError(hostStream.All(canceled)), syscall.ECANCELED, "All: enough")
+	released := new(abi.ArrowSchema)
+	_, err := fletching.ImportSchema(unsafe.Pointer(released))
+	expectError(t, err, syscall.EINVAL, "ImportSchema: schema is released: expected a live struct")
+}
+
+// A release by C drops a nil pointer, which has nothing to close.
+func TestNilOwnersCanBeAttached(t *testing.T) {
+	schema := intSchema()
+	succeed(t, schema.Attach((*fletching.Shared[*fletching.Array])(nil)))
+	succeed(t, schema.Attach((*fletching.Schema)(nil)))
+	schema.Close()
 }
 
 func allError[T any](batches iter.Seq2[T, error]) (last error) {

@@ -93,6 +93,10 @@ func TestCheckRejectsInvalidArguments(t *testing.T) {
 	expectErrno(t, err, syscall.EINVAL)
 	_, err = new(fletching.ArrayStream).Validate(fletching.ValidateShape)
 	expectErrno(t, err, syscall.EINVAL)
+	var noArray *fletching.DeviceArray
+	expectClosed(t, "a nil array", onlyError(noArray.Check(schema, fletching.ValidateShape)))
+	expectClosed(t, "a closed array", onlyError(new(fletching.DeviceArray).Check(schema, fletching.ValidateShape)))
+	expectClosed(t, "a closed host array", onlyError(new(fletching.Array).Check(schema, fletching.ValidateShape)))
 }
 
 func expectErrno(t *testing.T, err error, code syscall.Errno) {
