@@ -3,7 +3,7 @@
 //! The conversions in `arrow/`, compiled once for each chosen version of arrow-rs.
 
 macro_rules! arrow_versions {
-    ($($feature:literal $module:ident $array:ident $data:ident $schema:ident;)*) => {$(
+    ($($feature:literal $module:ident $array:ident $data:ident $schema:ident $($async:literal)?;)*) => {$(
         #[cfg(feature = $feature)]
         #[path = "."]
         pub mod $module {
@@ -13,6 +13,14 @@ macro_rules! arrow_versions {
             #[path = "arrow/mod.rs"]
             mod conversions;
             pub use conversions::*;
+
+            $(
+                #[cfg(feature = $async)]
+                #[path = "arrow/nonblocking.rs"]
+                mod nonblocking;
+                #[cfg(feature = $async)]
+                pub use nonblocking::AsyncRecordBatches;
+            )?
         }
     )*};
 }
@@ -24,10 +32,13 @@ arrow_versions! {
     "arrow-57" arrow_57 arrow_array_57 arrow_data_57 arrow_schema_57;
     "arrow-58" arrow_58 arrow_array_58 arrow_data_58 arrow_schema_58;
     "arrow-59" arrow_59 arrow_array_59 arrow_data_59 arrow_schema_59;
-    "arrow-60" arrow_60 arrow_array_60 arrow_data_60 arrow_schema_60;
+    "arrow-60" arrow_60 arrow_array_60 arrow_data_60 arrow_schema_60 "arrow-async";
 }
 
 // rustfmt finds no modules in a macro.
 #[cfg(any())]
 #[path = "arrow/mod.rs"]
 mod formatted;
+#[cfg(any())]
+#[path = "arrow/nonblocking.rs"]
+mod formatted_async;

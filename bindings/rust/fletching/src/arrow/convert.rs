@@ -71,7 +71,7 @@ pub unsafe fn to_array(
 /// # Safety
 ///
 /// As for [`to_array`].
-pub(super) unsafe fn convert(
+pub(crate) unsafe fn convert(
     array: Array,
     field: &Field,
     options: ToArrow,
@@ -112,7 +112,7 @@ pub unsafe fn to_record_batch(
 }
 
 /// The schema of a batch whose columns are the children of a struct field.
-pub(super) fn schema_of(field: &Field) -> Result<SchemaRef, Error> {
+pub(crate) fn schema_of(field: &Field) -> Result<SchemaRef, Error> {
     let super::arrow_schema::DataType::Struct(fields) = field.data_type() else {
         return Err(Error::invalid(format!(
             "record batch: wrong type: expected a struct, got {}",
@@ -123,7 +123,7 @@ pub(super) fn schema_of(field: &Field) -> Result<SchemaRef, Error> {
     Ok(Arc::new(schema.with_metadata(field.metadata().clone())))
 }
 
-pub(super) fn batch(array: &ArrayRef, schema: SchemaRef) -> Result<RecordBatch, Error> {
+pub(crate) fn batch(array: &ArrayRef, schema: SchemaRef) -> Result<RecordBatch, Error> {
     let rows = array.as_any().downcast_ref::<StructArray>();
     let rows = rows.filter(|rows| rows.null_count() == 0).ok_or_else(|| {
         Error::invalid("record batch: array with null rows: expected a struct array without")

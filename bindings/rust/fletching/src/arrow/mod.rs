@@ -4,10 +4,8 @@
 
 mod align;
 mod check;
-mod convert;
-mod field;
-#[cfg(feature = "arrow-async")]
-mod nonblocking;
+pub(super) mod convert;
+pub(super) mod field;
 mod stream;
 
 use std::mem::ManuallyDrop;
@@ -21,8 +19,6 @@ use super::{arrow_array, arrow_data, arrow_schema};
 pub use align::Alignment;
 pub use convert::{from_array, from_record_batch, to_array, to_record_batch, Converted, ToArrow};
 pub use field::{from_field, to_field};
-#[cfg(feature = "arrow-async")]
-pub use nonblocking::AsyncRecordBatches;
 pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 
 use crate::error::{errno_of, Error};

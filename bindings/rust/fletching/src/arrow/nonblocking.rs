@@ -10,8 +10,8 @@ use super::arrow_array::RecordBatch;
 use super::arrow_schema::{ArrowError, Field, SchemaRef};
 use futures_core::Stream;
 
-use super::convert::{batch, convert, schema_of, ToArrow};
-use super::field::to_field;
+use super::conversions::convert::{batch, convert, schema_of, ToArrow};
+use super::conversions::field::to_field;
 use crate::error::Error;
 use crate::owner::{Array, DeviceArray, Schema};
 
