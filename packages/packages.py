@@ -51,7 +51,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def build(root: Path, out: Path, names: Sequence[str] = ()) -> None:
-    """Builds the packages of the repository in `root` into `out`."""
+    """Builds the packages of the repository in `root` into `out`.
+
+    Refuses a tree with uncommitted files, because most packages contain whole folders.
+    """
+    dirty = git("status", "--porcelain", root=root)
+    if dirty:
+        raise PackageError(
+            f"build: uncommitted files: expected a clean tree, got {dirty.splitlines()[0]!r}; "
+            "hint: commit or remove them, or use `packages.py quick`"
+        )
     for home in homes(names, root):
         make(home, out, {}, root)
     tools = [ROOT / "build" / "packages-tools" / "bin" / "python", root / "packages" / "sbom.py"]

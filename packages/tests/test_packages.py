@@ -70,6 +70,14 @@ def test_make_without_a_package_is_an_error(root: Path, tmp_path: Path) -> None:
         packages.make(HOME, tmp_path / "out", {}, root)
 
 
+@pytest.mark.parametrize("name", ["new.txt", "language.toml"])
+def test_build_of_a_dirty_tree_is_an_error(root: Path, tmp_path: Path, name: str) -> None:
+    write(root / HOME / name, "# changed")
+    with pytest.raises(homes.PackageError, match=rf"uncommitted.*{HOME}/{name}"):
+        packages.build(root, tmp_path / "out", [HOME])
+    assert not (tmp_path / "out").exists()
+
+
 def test_unknown_home_is_an_error_that_lists_the_homes(root: Path) -> None:
     with pytest.raises(homes.PackageError, match=r"no home 'bow': expected .* bindings/quiver"):
         homes.homes(["bow"], root)
