@@ -46,10 +46,15 @@ PLACES = (
     ),
 )
 
-# Files in which a version that equals ours can be that of another project, or of a past run.
-_NOT_SCANNED = ("*.lock", "*.sum", "docs/measured/*", CHANGELOG)
-# A pinned package of another project in pyproject.toml or go.mod, or a retracted version in go.mod.
-_PIN = re.compile(r"==|^\t(?!github\.com/fletching/)\S+ v[0-9]|^(?:retract |\t)v[0-9.]+ // ")
+# Files in which a version that equals ours can be that of another project, of a past run, or an
+# example.
+_NOT_SCANNED = ("*.lock", "*.sum", "docs/measured/*", "docs/versions.md", CHANGELOG)
+# A pinned package of another project in pyproject.toml, Cargo.toml or go.mod, the version of the
+# format of CITATION.cff, or a retracted version in go.mod.
+_PIN = re.compile(
+    r'==|"=[0-9]|^cff-version: '
+    r"|^\t(?!github\.com/fletching/)\S+ v[0-9]|^(?:retract |\t)v[0-9.]+ // "
+)
 
 
 def tracked(root: Path) -> dict[str, str]:
@@ -127,7 +132,8 @@ def _stray(files: Mapping[str, str], version: str) -> Iterator[str]:
                 yield (
                     f"{name}:{line}: version of Fletching outside of PLACES: {content.strip()}; "
                     f"hint: read it from {SPEC}, or add the line to [[release.versions]] of a "
-                    "language.toml or to PLACES in packages/versions.py"
+                    "language.toml or to PLACES in packages/versions.py; a number of another "
+                    "project belongs to _PIN or _NOT_SCANNED there"
                 )
 
 

@@ -78,6 +78,16 @@ def test_other_number_is_accepted(line: str) -> None:
     assert new_page(line) == []
 
 
+# As literals, the check would report the versions here.
+@pytest.mark.parametrize(
+    "numbers",
+    [(0, 2, 0), (0, 3, 0), (0, 3, 1), (0, 3, 2), (0, 10, 0), (1, 0, 0), (1, 2, 0), (2, 0, 0)],
+)
+def test_later_version_collides_with_no_other_number(numbers: tuple[int, ...]) -> None:
+    changed = versions.set_version(FILES, ".".join(map(str, numbers)))
+    assert versions.disagreements({**FILES, **changed}) == []
+
+
 def test_place_without_version_is_reported() -> None:
     files = {name: text for name, text in SMALL.items() if name != "generator/pyproject.toml"}
     (found,) = versions.disagreements(files)
