@@ -79,6 +79,7 @@ def release(
         )
     files = versions.tracked(root)
     check_version(files, version)
+    check_tags(root, version)
     changed = versions.set_version(files, version)
     repository = f"https://{_repository(files)}"
     changed[CHANGELOG] = roll(files[CHANGELOG], version, today, repository)
@@ -109,6 +110,16 @@ def check_version(files: Mapping[str, str], version: str) -> None:
         raise RefusedError(
             f"version: expected one later than the {kind} version {present}, got {version}"
         )
+
+
+def check_tags(root: Path, version: str) -> None:
+    """Refuses a version with a tag, because a number is never used twice."""
+    tags = [f"{folder}v{version}" for folder in ("", "bindings/go/", "bindings/go/arrowgo/")]
+    listed = ["git", "tag", "--list", *tags]
+    found = subprocess.run(listed, cwd=root, capture_output=True, text=True, check=True).stdout
+    if found:
+        got = ", ".join(found.split())
+        raise RefusedError(f"version: expected one without a tag, got {got}")
 
 
 def roll(text: str, version: str, today: datetime.date, repository: str) -> str:

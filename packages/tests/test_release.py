@@ -151,6 +151,12 @@ def test_release_rejects_dirty_tree(repository: Path) -> None:
     refuses(repository, "9.8.7", "uncommitted changes: expected a clean tree, got '?? new.txt'")
 
 
+@pytest.mark.parametrize("tag", ["v9.8.7", "bindings/go/v9.8.7", "bindings/go/arrowgo/v9.8.7"])
+def test_release_rejects_version_with_tag(repository: Path, tag: str) -> None:
+    git(repository, "tag", tag)
+    refuses(repository, "9.8.7", f"version: expected one without a tag, got {tag}")
+
+
 def test_release_rejects_empty_change_log(repository: Path) -> None:
     put(repository, versions.CHANGELOG, LOG.replace("- A thing.\n", ""))
     commit(repository)
