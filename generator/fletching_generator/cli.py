@@ -32,7 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     except UsageError as error:
         print(f"fletching: {error}", file=sys.stderr)
     except OSError as error:
-        print(f"fletching: {error.filename}: {error.strerror}", file=sys.stderr)
+        place = error.filename or "standard output"
+        print(f"fletching: {place}: {error.strerror}", file=sys.stderr)
     return CANNOT_RUN
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,6 +141,19 @@ def test_rejects_unreadable_spec(
     else:
         path.write_bytes(content)
     assert expected in refused(command, header)
+
+
+def test_closed_standard_input_is_named(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "fletching: cannot read <stdin>: it is closed" in refused("check-header", "-")
+
+
+def test_full_standard_output_is_named() -> None:
+    command = [sys.executable, "-m", "fletching_generator.cli", "layout"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "fletching: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 @pytest.mark.parametrize("failing", ["write_bytes", "replace"])

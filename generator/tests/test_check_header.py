@@ -74,6 +74,13 @@ def test_valid_headers_agree_on_all_targets(header: Path, check: Check) -> None:
     assert "note" not in text
 
 
+def test_header_with_leading_dash_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "-abi.h").write_bytes(ABI.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    command = ["--root", str(REPOSITORY), "check-header", "./-abi.h"]
+    assert main([*command, "--targets", "x86_64-linux-gnu"]) == 0
+
+
 CPU = "#define ARROW_DEVICE_CPU 1\n//"
 CANCEL = "  void (*cancel)"
 

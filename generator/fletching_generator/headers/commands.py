@@ -64,7 +64,7 @@ def run_check_header(root: Path, options: argparse.Namespace) -> int:
 def _check(spec: Declarations, header: Path, options: argparse.Namespace) -> _Checked:
     """Raises ProgramError, which is about all headers."""
     targets = TARGETS if options.targets == "all" else tuple(options.targets.split(","))
-    text = sys.stdin.buffer.read() if str(header) == "-" else None
+    text = _standard_input() if str(header) == "-" else None
     name = header if text is None else _STANDARD_INPUT
     flags = [*options.flag, *options.flags]
     try:
@@ -75,6 +75,12 @@ def _check(spec: Declarations, header: Path, options: argparse.Namespace) -> _Ch
         raise
     except UsageError as error:
         return _Checked(name, error=str(error))
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise UsageError(f"cannot read {_STANDARD_INPUT}: it is closed")
+    return sys.stdin.buffer.read()
 
 
 def _print_text(result: _Checked, options: argparse.Namespace) -> None:

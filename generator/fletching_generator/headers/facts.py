@@ -179,7 +179,8 @@ def extract(
     cannot."""
     command = [word for language in languages for word in ("--as", language)]
     command += [word for target in targets for word in ("--target", target)]
-    command += [str(header) if text is None else "-", *(["--", *flags] if flags else [])]
+    name = f"./{header}" if str(header).startswith("-") else str(header)
+    command += [name if text is None else "-", *(["--", *flags] if flags else [])]
     result = run_program(READER, command, text=text, capture=True)
     if result.returncode != 0:
         said = result.stderr.decode("utf-8", errors="replace").strip()
