@@ -67,7 +67,10 @@ def epoch(root: Path = ROOT) -> int:
 
 
 def git(*arguments: str, root: Path = ROOT) -> str:
+    """The output of a git command. Raises PackageError if it fails."""
     found = subprocess.run(
-        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True
+        ["git", *arguments], cwd=root, check=False, capture_output=True, text=True
     )
+    if found.returncode:
+        raise PackageError(f"git {arguments[0]}: {found.stderr.strip()}")
     return found.stdout.strip()

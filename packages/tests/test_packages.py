@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -81,6 +82,12 @@ def test_build_of_a_dirty_tree_is_an_error(root: Path, tmp_path: Path, name: str
 def test_unknown_home_is_an_error_that_lists_the_homes(root: Path) -> None:
     with pytest.raises(homes.PackageError, match=r"no home 'bow': expected .* bindings/quiver"):
         homes.homes(["bow"], root)
+
+
+def test_build_outside_of_a_repository_is_an_error(root: Path, tmp_path: Path) -> None:
+    shutil.rmtree(root / ".git")
+    with pytest.raises(homes.PackageError, match=r"git log: .*not a git repository"):
+        packages.make(HOME, tmp_path / "out", {}, root)
 
 
 def test_use_without_packages_names_the_command(tmp_path: Path) -> None:
