@@ -1,4 +1,4 @@
-"""Tests what the packages say of themselves, which no build and no registry's client checks."""
+"""Tests the metadata of the packages: no build checks it."""
 
 from __future__ import annotations
 
