@@ -71,7 +71,7 @@ def add(bom: Bom, folder: Path, path: str, version: str) -> Component:
         type=ComponentType.FILE,
         bom_ref=path,
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=sha256(folder / path))],
-        licenses=[APACHE],
+        licenses=[license_of(folder / path)],
         components=list(contained(folder / path)),
     )
     bom.components.add(artifact)
@@ -127,23 +127,62 @@ def of_module(path: Path) -> Iterator[Requirement]:
 
 
 def of_pom(path: Path) -> Iterator[Requirement]:
-    project = ElementTree.parse(path).getroot()
-    version = project.findtext(f"{POM}version") or project.findtext(f"{POM}parent/{POM}version")
-    for entry in project.findall(f"{POM}dependencies/{POM}dependency"):
-        group, name, stated, scope = (
-            entry.findtext(POM + key) or "" for key in ("groupId", "artifactId", "version", "scope")
-        )
+    """Raises KeyError if neither the POM nor its parent states a version."""
+    poms = [*parent_of(path), ElementTree.parse(path).getroot()]
+    values = {
+        value.tag.removeprefix(POM): value.text or ""
+        for pom in poms
+        for value in pom.findall(f"{POM}properties/*")
+    }
+    version = poms[-1].findtext(f"{POM}version") or poms[-1].findtext(f"{POM}parent/{POM}version")
+    values["project.version"] = version or ""
+    managed = {
+        (group, name): stated
+        for pom in poms
+        for group, name, stated, _ in dependencies(pom, f"{POM}dependencyManagement/")
+    }
+    for group, name, stated, scope in dependencies(poms[-1]):
         if scope != "test":
-            stated = version or "" if stated == "${project.version}" else stated
-            yield PackageURL("maven", namespace=group, name=name), stated
+            text = stated or managed[group, name]
+            accepted = re.sub(r"\$\{(.*?)\}", lambda found: values[found[1]], text)
+            yield PackageURL("maven", namespace=group, name=name), accepted
+
+
+def parent_of(path: Path) -> Iterator[ElementTree.Element]:
+    """The parent of a POM, if it has one, which lies beside it in the repository."""
+    parent = ElementTree.parse(path).getroot().find(f"{POM}parent")
+    if parent is not None:
+        name, version = (parent.findtext(POM + key) or "" for key in ("artifactId", "version"))
+        yield ElementTree.parse(
+            path.parents[2] / name / version / f"{name}-{version}.pom"
+        ).getroot()
+
+
+def dependencies(pom: ElementTree.Element, under: str = "") -> Iterator[list[str]]:
+    """Group, name, version and scope of each dependency, empty where they are not stated."""
+    for entry in pom.findall(f"{under}{POM}dependencies/{POM}dependency"):
+        keys = ("groupId", "artifactId", "version", "scope")
+        yield [entry.findtext(POM + key) or "" for key in keys]
+
+
+def license_of(path: Path) -> LicenseExpression:
+    if path.suffix == ".whl":
+        return LicenseExpression(metadata(path)["License-Expression"])
+    return APACHE
 
 
 def contained(path: Path) -> Iterator[Component]:
-    """The code of other projects in a wheel, which has their licenses as licenses/NAME.txt."""
-    if path.suffix == ".whl":
-        for file in metadata(path).get_all("License-File", []):
-            if file.startswith("licenses/"):
-                yield Component(name=Path(file).stem, bom_ref=f"{path.name}:{file}")
+    """The code of other projects in a binary artifact, which has their licenses as NAME.txt."""
+    licenses: list[str] = []
+    if path.suffix == ".whl" and not path.stem.endswith("-any"):
+        listed = metadata(path).get_all("License-File", [])
+        licenses = [name for name in listed if name.startswith("licenses/")]
+    elif re.search(r"-linux-\w+\.tar\.gz$", path.name):
+        with tarfile.open(path) as archive:
+            licenses = [name for name in archive.getnames() if "/doc/" in name]
+    for name in licenses:
+        if name.endswith(".txt"):
+            yield Component(name=Path(name).stem, bom_ref=f"{path.name}:{name}")
 
 
 def metadata(wheel: Path) -> Message:
