@@ -24,6 +24,12 @@ def test_pattern_of_debian_library_matches_only_its_package() -> None:
     assert not found.startswith("libfletching-dev")
 
 
+def test_job_that_builds_has_no_identity() -> None:
+    jobs = yaml.safe_load(WORKFLOW)["jobs"]
+    building = [job for job in jobs.values() if "make packages" in str(job["steps"])]
+    assert [job.get("permissions", {}) for job in building] == [{"contents": "read"}]
+
+
 def test_checksums_on_release_page_match_its_files(tmp_path: Path) -> None:
     for name in ("cpp/a.deb", "cpp/b c.tar.gz", "rust/cpp.crate"):
         path = tmp_path / "packages" / name
