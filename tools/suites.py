@@ -91,6 +91,10 @@ SUITES: dict[str, tuple[Step, ...]] = {
         _pytest("docs/blocks"),
         _pytest("docs/site"),
         _slow("the site", "docs/site/build"),
+        _slow(
+            "every page in a browser",
+            "docs/site/setup-browser && .venv/bin/python docs/site/check_pages.py build/site",
+        ),
     ),
     "roundtrip": (
         Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),

@@ -24,15 +24,15 @@ RIGHT = [
     "```sh run\necho 1 &&\\\n  echo 2\n```\n\n```text output\n1\n2\n```",
     "```yaml\na: [1]\n```",
     "1. A list:\n\n   ```toml\n   [a]\n   ```",
-    "```text docs/site/index.html\n<!doctype html>\n```",
+    "```text docs/site/axe/package.json\n{\n  \"private\": true,\n```",
 ]
 WRONG = [
     ("```\nx\n```", "page.md:2: nothing runs ''"),
     ("```quiver\nx\n```", "page.md:2: nothing runs 'quiver': expected one of sh, text, "),
     (f"\n```text\n{'x' * 101}\n```", "page.md:3: line is too long"),
     ("```text README.md/x\nx\n```", "no such file: README.md/x"),
-    ("```text docs/site/index.html\n<!doctype>\n```", "not in docs/site/index.html"),
-    ("```text docs/site/index.html\ndoctype html>\n```", "not in docs/site/index.html"),
+    ("```text docs/site/axe/package.json\n[\n```", "not in docs/site/axe/package.json"),
+    ("```text docs/site/axe/package.json\nprivate\n```", "not in docs/site/axe/package.json"),
     ("```sh runs\ntrue\n```", "unknown 'runs'"),
     ("```sh run\nfalse | cat\n```", "exit code 1"),
     ("```sh run\necho 1\n```\n```text output\n2\n```", "wrong output: expected\n2\ngot\n1\n"),
@@ -78,7 +78,7 @@ def test_pages_are_tracked_files(tmp_path: Path) -> None:
 
 def test_write_creates_blocks_and_outputs(tmp_path: Path) -> None:
     """Writes the blocks of all pages. The files are named after their places."""
-    page = "```q\n1\n```\n```text output\n2\n```\n```q docs/site/index.html\n3\n```\n"
+    page = "```q\n1\n```\n```text output\n2\n```\n```q docs/site/axe/package.json\n3\n```\n"
     write([b for b in blocks_of("docs/a.md", page) if not b.more], tmp_path / "blocks")
     written = {path.name: path.read_text("utf-8") for path in (tmp_path / "blocks").iterdir()}
     assert written == {"docs-a-2.q": "1\n", "docs-a-2.output": "2\n"}

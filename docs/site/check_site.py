@@ -1,5 +1,5 @@
-"""Checks a built site for dead links and anchors, for files that a browser would fetch from other
-hosts, and for code that is wider than its page.
+"""Checks a built site for dead links and anchors, and for files that a browser would fetch from
+other hosts.
 
     python docs/site/check_site.py build/site
 
@@ -18,7 +18,6 @@ from urllib.parse import unquote, urlsplit
 # Attributes with an address that a browser fetches by itself.
 FETCHED = {"src", "srcset", "poster", "data"}
 IN_CSS = re.compile(r"""(?:@import\s+(?:url\(\s*)?|url\(\s*)["']?([^"')\s;]+)""")
-WRAPS = re.compile(r"(?:^|[},\s])pre\s*\{[^}]*white-space:\s*pre-wrap")
 HOST = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
 
 
@@ -30,14 +29,12 @@ class Page(HTMLParser):
     links: list[str] = field(default_factory=list)  # followed by a reader
     fetched: list[str] = field(default_factory=list)  # fetched by the browser
     nested: list[str] = field(default_factory=list)  # links that contain an anchor, which ends them
-    has_code: bool = False
     open_link: str | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.has_code |= tag == "pre"
         if tag == "a":
             if self.open_link is not None:
                 self.nested.append(self.open_link)
@@ -95,8 +92,6 @@ def check(root: Path, pages: dict[Path, Page]) -> list[str]:
         wrong += [(link, "has an anchor inside, and is dead") for link in page.nested]
         name = path.relative_to(root.resolve()).as_posix()
         found += [f"{name}: {link}: {problem}" for link, problem in wrong if problem]
-        if page.has_code and not _wraps_code(path, page):
-            found.append(f"{name}: code runs over the edge: expected a style sheet that wraps pre")
     for pattern in ("*.css", "*.svg"):
         for path in sorted(root.rglob(pattern)):
             found += _wrong_file(root, path)
@@ -125,12 +120,6 @@ def _wrong_fetch(path: Path, address: str) -> str:
         return "is fetched from elsewhere"
     exists = (path.parent / unquote(parts.path)).is_file()
     return "" if exists else "no such file in the site"
-
-
-def _wraps_code(path: Path, page: Page) -> bool:
-    sheets = [path.parent / unquote(urlsplit(address).path) for address in page.fetched]
-    files = [sheet for sheet in sheets if sheet.suffix == ".css" and sheet.is_file()]
-    return any(WRAPS.search(file.read_text(encoding="utf-8")) for file in files)
 
 
 def _wrong_file(root: Path, path: Path) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,10 @@ BLOB = f"https://{PROJECT['repository']}/blob/main"
 
 project = PROJECT["name"]
 release = PROJECT["version"]
-html_title = f"{project} {release}"
-extensions = ["myst_parser", "sphinx.ext.graphviz"]
+html_title = project
+extensions = ["myst_parser", "sphinx.ext.graphviz", "sphinx_copybutton"]
 graphviz_output_format = "svg"
+copybutton_exclude = ".linenos, .go"  # of an interactive session, copy what the reader types
 root_doc = "README"
 include_patterns = ["*.md", "docs/**.md", "**/README.md"]
 exclude_patterns = ["build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
@@ -41,15 +43,30 @@ source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # as on GitHub
 
 html_theme = "furo"
-html_extra_path = ["index.html"]
 html_static_path = ["static"]
+templates_path = ["templates"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
-html_theme_options = {"top_of_page_buttons": []}
-pygments_style = "friendly"
-pygments_dark_style = "github-dark"
+html_theme_options = {
+    "source_repository": f"https://{PROJECT['repository']}",
+    "source_branch": "main",
+    "source_directory": "",
+    "top_of_page_buttons": ["edit"],
+}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+GENERATED = re.compile(r"docs/(reference|measured)/")  # pages without an edit button
 
 # The sidebar: parent page, heading, child pages. A pattern adds the matching pages that are not
 # listed by name.
@@ -81,7 +98,12 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
     # A level down, so that users, who do not open CONTRIBUTING, do not see them.
     "CONTRIBUTING": {
         "Guides": ["docs/adding-a-device", "docs/adding-a-language", "docs/layout-proofs"],
-        "Tests and tools": ["cpp/*/README", "generator/*/README", "tests/**/README"],
+        "Tests and tools": [
+            "cpp/*/README",
+            "generator/*/README",
+            "packages/README",
+            "tests/**/README",
+        ],
     },
     "docs/reference/devices": {
         "Device types": [f"docs/reference/devices/{device['name']}" for device in DEVICES]
@@ -90,14 +112,26 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
 }
 
 
+TITLES = {"generator/README": "Check headers: fletching-tools"}
+
+
 def add_sidebar(app: Sphinx, docname: str, source: list[str]) -> None:
     """Appends the trees of child pages to a page. Only the sidebar shows them."""
     there = sorted(app.env.found_docs - {docname})
     for caption, patterns in SIDEBAR.get(docname, {}).items():
         found = dict.fromkeys(page for pattern in patterns for page in patfilter(there, pattern))
-        pages = [f"/{page}" for page in found]
+        pages = [_entry(page) for page in found]
         tree = ["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]
         source[0] += "\n".join(tree)
+
+
+def _entry(page: str) -> str:
+    """An entry of a tree. The title of a package's page alone does not name its language."""
+    match = re.fullmatch(r"bindings/(\w+)/(.+)/README", page)
+    if match is None:
+        return f"{TITLES[page]} </{page}>" if page in TITLES else f"/{page}"
+    manifest = (ROOT / "bindings" / match[1] / "language.toml").read_text(encoding="utf-8")
+    return f"{tomllib.loads(manifest)['title']}: {match[2]} </{page}>"
 
 
 def draw_diagrams(_: Sphinx, __: str, source: list[str]) -> None:
@@ -137,6 +171,8 @@ class PlainLinks(SphinxTransform):
     def address(self, link: nodes.Element) -> str | None:
         here, target = self.env.docname, link["reftarget"]
         if link.get("refdomain") == "doc":
+            if target not in self.env.found_docs:
+                return repository_address("", f"{target}.md")
             return self.html_anchor(target, link.get("reftargetid"))
         return self.html_anchor(here, target) or repository_address(here, target)
 
@@ -161,7 +197,41 @@ def repository_address(docname: str, target: str) -> str | None:
     return f"{BLOB}/{path}" + (f"#{fragment}" if fragment else "")
 
 
+def complete_page(
+    _: Sphinx, page: str, __: str, context: dict[str, Any], ___: nodes.document | None
+) -> None:
+    """Gives the headings of the sidebar their level, and generated pages no button to edit them."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
+    if GENERATED.match(page):
+        context["theme_top_of_page_buttons"] = []
+
+
+# What the templates of Furo and Sphinx lack for a screen reader.
+NAMES = {
+    '<aside class="sidebar-drawer"': '<aside aria-label="Site" class="sidebar-drawer"',
+    '<aside class="toc-drawer': '<aside aria-label="Page" class="toc-drawer',
+    '<th class="head"><p></p></th>': "<td></td>",
+    'type="image/svg+xml" class="graphviz">': (
+        'type="image/svg+xml" class="graphviz" role="img" aria-label="Diagram of the table below">'
+    ),
+    '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
+}
+
+
+def complete_files(app: Sphinx, _: Exception | None) -> None:
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for old, new in NAMES.items():
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     app.connect("source-read", add_sidebar)
+    app.connect("html-page-context", complete_page, priority=900)
+    app.connect("build-finished", complete_files)
     app.connect("source-read", draw_diagrams)
     app.add_transform(PlainLinks)
