@@ -181,3 +181,43 @@ def test_pointer_on_letter_shows_cell(browse: Browse, event: str, target: str) -
     said = browse("", script)["details"]
     where = "quiver, structs, ArrowSchema, layout"
     assert said == f"{where}: failed: {NASTY} (real; 9 comparisons, 0 releases)"
+
+
+# Focuses the only field at which the tab key stops, presses keys, and counts such fields again.
+PRESS = """
+    const stops = () => document.querySelectorAll('#matrix [tabindex="0"]');
+    stops()[0].focus();
+    for (const key of {keys}) {{
+      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {{key, bubbles: true}}));
+    }}
+    document.getElementById("legend").textContent = stops().length;"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ([], "bow, structs, ArrowSchema"),
+        (["ArrowRight"], "quiver, structs, ArrowSchema"),
+        (["ArrowRight", "ArrowRight", "ArrowLeft"], "bow, structs, ArrowSchema"),
+        (["ArrowUp"], "bow, structs, ArrowSchema"),
+        (["ArrowRight", "ArrowDown"], "quiver, cases, int32"),
+        (["ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"], "bow, cases, utf8"),
+    ],
+)
+def test_arrow_keys_move_single_tab_stop(browse: Browse, keys: list[str], said: str) -> None:
+    shown = browse("", PRESS.format(keys=keys))
+    assert shown["details"].startswith(said)
+    assert shown["legend"] == "1"
+
+
+def test_filter_moves_tab_stop_to_shown_field(browse: Browse) -> None:
+    shown = browse("#group=devices", PRESS.format(keys=[]))
+    assert shown["details"].startswith("bow, devices, cuda utf8")
+
+
+def test_details_lie_below_cells(browse: Browse) -> None:
+    script = """
+        const box = name => document.querySelector(name).getBoundingClientRect();
+        const below = box("main").bottom <= box("#details").top;
+        document.getElementById("legend").textContent = below;"""
+    assert browse("", script)["legend"] == "true"
