@@ -98,7 +98,7 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
     def picture(self, path: Path) -> None:
-        """Writes what the window shows as PNG."""
+        """Writes a picture of the window as PNG."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:

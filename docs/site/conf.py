@@ -36,9 +36,9 @@ html_title = project
 extensions = ["myst_parser", "sphinx.ext.graphviz", "sphinx_copybutton"]
 graphviz_output_format = "svg"
 copybutton_exclude = ".linenos, .go"  # of an interactive session, copy what the reader types
-root_doc = "README"
+root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**.md", "**/README.md"]
-exclude_patterns = ["build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
+exclude_patterns = ["README.md", "build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # as on GitHub
 
@@ -71,14 +71,16 @@ GENERATED = re.compile(r"docs/(reference|measured)/")  # pages without an edit b
 # The sidebar: parent page, heading, child pages. A pattern adds the matching pages that are not
 # listed by name.
 SIDEBAR: dict[str, dict[str, list[str]]] = {
-    "README": {
-        "Start": ["docs/tutorial"],
+    "docs/index": {
+        "Start": ["docs/tutorial", "docs/recipes", "docs/faq", "docs/troubleshooting"],
         "Guides": [
             "docs/ownership",
             "docs/synchronization",
             "docs/async",
             "docs/dlpack",
             "docs/c",
+            "docs/testing",
+            "docs/migrating",
             "generator/README",
         ],
         "Languages": ["cpp/README", "bindings/*/README", "bindings/*/*/README"],
@@ -86,13 +88,14 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
             "docs/reference/README",
             *(f"docs/reference/{interface}" for interface in PROJECT["interfaces"]),
             "docs/reference/devices",
+            "docs/formats",
             "docs/reference/errata",
             "docs/reference/rules/README",
             "docs/glossary",
             "docs/reference/*",
         ],
         "Measured": ["docs/measured/*"],
-        "Releases": ["docs/versions", "CHANGELOG", "SECURITY"],
+        "Releases": ["docs/versions", "docs/limits", "CHANGELOG", "SECURITY"],
         "Contributors": ["CONTRIBUTING", "CODE_OF_CONDUCT", "MAINTAINERS"],
     },
     # A level down, so that users, who do not open CONTRIBUTING, do not see them.
@@ -209,7 +212,7 @@ def complete_page(
         context["theme_top_of_page_buttons"] = []
 
 
-# What the templates of Furo and Sphinx lack for a screen reader.
+# Names and roles for screen readers that the templates of Furo and Sphinx lack.
 NAMES = {
     '<aside class="sidebar-drawer"': '<aside aria-label="Site" class="sidebar-drawer"',
     '<aside class="toc-drawer': '<aside aria-label="Page" class="toc-drawer',
