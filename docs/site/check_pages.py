@@ -1,5 +1,5 @@
 """Opens every page of a built site in a headless Chromium. Reports what axe-core finds, pages that
-are wider than the window, and code whose lines wrap.
+are wider than the window, code whose lines wrap, and searches that do not find a symbol first.
 
     python docs/site/check_pages.py build/site [PAGE...]
 
@@ -9,6 +9,7 @@ gomarkdoc have written. Exit codes: 0 no problem, 1 found a problem, 2 could not
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,18 @@ WRAPPED = """
 [...document.querySelectorAll("pre")]
   .filter(each => getComputedStyle(each).whiteSpace !== "pre").length
 """
+SEARCHED = ("DeviceArray", "export_with_event", "release_after", "SyncEvent")
+FIRST_RESULT = """
+new Promise(resolve => {
+  const look = () => {
+    const first = document.querySelector("#search-results ul.search li > a");
+    if (first) resolve(`${first.textContent} ${first.getAttribute("href")}`);
+    else setTimeout(look, 50);
+  };
+  setTimeout(() => resolve("nothing"), 20000);
+  look();
+})
+"""
 
 
 def main(arguments: list[str]) -> int:
@@ -49,6 +62,10 @@ def main(arguments: list[str]) -> int:
             for line in problems(opened, page):
                 found += 1
                 print(f"{page.relative_to(root)}: {line}", flush=True)
+        for page in pages:
+            for line in search_problems(opened, page) if page.name == "search.html" else ():
+                found += 1
+                print(f"{page.relative_to(root)}: {line}")
     print(f"{len(pages)} pages, {len(LOOKS)} looks of each, {found} problems")
     return 1 if found else 0
 
@@ -75,6 +92,15 @@ def problems(opened: Browser, page: Path) -> Iterator[str]:
         wrapped = opened.run(WRAPPED)
         if wrapped:
             yield f"{look}: lines of code wrap: expected 'white-space: pre', got {wrapped} others"
+
+
+def search_problems(opened: Browser, search: Path) -> Iterator[str]:
+    """One line per name of SEARCHED whose first result is not that symbol of the API reference."""
+    for name in SEARCHED:
+        opened.open(f"{search.resolve().as_uri()}?q={name}")
+        first = opened.run(FIRST_RESULT)
+        if not re.search(rf"^\S*\b{name}\S* api/", first):
+            yield f"search for {name}: expected the symbol in api/ first, got {first}"
 
 
 def _cannot(problem: str, expected: str) -> int:

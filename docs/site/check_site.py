@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 # Attributes with an address that a browser fetches by itself.
 FETCHED = {"src", "srcset", "poster", "data"}
 IN_CSS = re.compile(r"""(?:@import\s+(?:url\(\s*)?|url\(\s*)["']?([^"')\s;]+)""")
+FOREIGN = ("rustdoc", "javadoc")
 HOST = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
 
 
@@ -30,11 +31,14 @@ class Page(HTMLParser):
     fetched: list[str] = field(default_factory=list)  # fetched by the browser
     nested: list[str] = field(default_factory=list)  # links that contain an anchor, which ends them
     open_link: str | None = None
+    foreign: bool = False  # written by rustdoc or Javadoc, which check their own links
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "meta" and dict(attrs).get("name") == "generator":
+            self.foreign |= (dict(attrs).get("content") or "").startswith(FOREIGN)
         if tag == "a":
             if self.open_link is not None:
                 self.nested.append(self.open_link)
@@ -87,6 +91,8 @@ def check(root: Path, pages: dict[Path, Page]) -> list[str]:
     """One line per problem."""
     found = []
     for path, page in pages.items():
+        if page.foreign:
+            continue
         wrong = [(link, _wrong_link(path, link, pages)) for link in page.links]
         wrong += [(address, _wrong_fetch(path, address)) for address in page.fetched]
         wrong += [(link, "has an anchor inside, and is dead") for link in page.nested]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -33,20 +34,52 @@ BLOB = f"https://{PROJECT['repository']}/blob/main"
 project = PROJECT["name"]
 release = PROJECT["version"]
 html_title = project
-extensions = ["myst_parser", "sphinx.ext.graphviz", "sphinx_copybutton"]
+extensions = [
+    "breathe",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.graphviz",
+    "sphinx_copybutton",
+]
 graphviz_output_format = "svg"
 copybutton_exclude = ".linenos, .go"  # of an interactive session, copy what the reader types
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/**.md", "**/README.md"]
-exclude_patterns = ["README.md", "build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
+include_patterns = ["*.md", "docs/**.md", "**/README.md", "api/**.md"]
+exclude_patterns = [
+    "README.md",
+    "api/*/static.files",
+    "api/**/legal",
+    "build",
+    ".*",
+    "**/.*",
+    "**/node_modules",
+    "**/target",
+    "**/templates",
+]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # as on GitHub
+
+# The API reference: tools/docs writes the pages in api/, and what they refer to in build/api.
+API = ROOT / "build" / "api"
+sys.path.insert(0, str(API / "python"))
+breathe_projects = {"cpp": str(API / "cpp" / "xml")}
+breathe_domain_by_extension = {"h": "c"}
+autodoc_mock_imports = ["numpy", "typing_extensions"]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+default_role = "code"  # of docstrings
+suppress_warnings = [
+    "duplicate_declaration.c",
+    "duplicate_declaration.cpp",  # each header opens the namespace
+    "ref.python",  # several classes have a property `type`
+]
 
 html_theme = "furo"
 html_static_path = ["static"]
 templates_path = ["templates"]
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
+html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
@@ -66,7 +99,7 @@ html_sidebars = {
         "sidebar/scroll-end.html",
     ]
 }
-GENERATED = re.compile(r"docs/(reference|measured)/")  # pages without an edit button
+GENERATED = re.compile(r"docs/(reference|measured)/|api/")  # pages without an edit button
 
 # The sidebar: parent page, heading, child pages. A pattern adds the matching pages that are not
 # listed by name.
@@ -94,6 +127,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
             "docs/glossary",
             "docs/reference/*",
         ],
+        "API": ["api/README", "api/*/index"],
         "Measured": ["docs/measured/*"],
         "Releases": ["docs/versions", "docs/limits", "CHANGELOG", "SECURITY"],
         "Contributors": ["CONTRIBUTING", "CODE_OF_CONDUCT", "MAINTAINERS"],
@@ -108,6 +142,9 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
             "tests/**/README",
         ],
     },
+    "api/cpp/index": {"Headers": ["api/cpp/*-h", "api/cpp/*-hpp"]},
+    "api/python/index": {"Modules": ["api/python/*"]},
+    "api/go/index": {"Packages": ["api/go/*"]},
     "docs/reference/devices": {
         "Device types": [f"docs/reference/devices/{device['name']}" for device in DEVICES]
     },
@@ -177,6 +214,8 @@ class PlainLinks(SphinxTransform):
             if target not in self.env.found_docs:
                 return repository_address("", f"{target}.md")
             return self.html_anchor(target, link.get("reftargetid"))
+        if here == "api/README" and ".html" in target:
+            return str(target)  # a page of another generator, which tools/docs copies
         return self.html_anchor(here, target) or repository_address(here, target)
 
     def html_anchor(self, page: str, anchor: str | None) -> str | None:
@@ -212,6 +251,13 @@ def complete_page(
         context["theme_top_of_page_buttons"] = []
 
 
+def escape_docstring(
+    _: Sphinx, __: str, ___: str, ____: object, _____: object, lines: list[str]
+) -> None:
+    """Marks names that end with an underscore as code: they would be links."""
+    lines[:] = [re.sub(r"(?<![`\w])(\w+_)(?![`\w])", r"``\1``", line) for line in lines]
+
+
 # Names and roles for screen readers that the templates of Furo and Sphinx lack.
 NAMES = {
     '<aside class="sidebar-drawer"': '<aside aria-label="Site" class="sidebar-drawer"',
@@ -237,4 +283,5 @@ def setup(app: Sphinx) -> None:
     app.connect("html-page-context", complete_page, priority=900)
     app.connect("build-finished", complete_files)
     app.connect("source-read", draw_diagrams)
+    app.connect("autodoc-process-docstring", escape_docstring)
     app.add_transform(PlainLinks)

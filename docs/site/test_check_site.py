@@ -80,3 +80,10 @@ def test_check_site_without_site_exits_with_2(
     assert main([str(tmp_path / "none")]) == 2
     assert main([]) == 2
     assert capsys.readouterr().err.count("make docs") == 3
+
+
+@pytest.mark.parametrize(("generator", "code"), [("rustdoc", 0), ("javadoc/Writer", 0), ("x", 1)])
+def test_check_site_skips_pages_of_other_generators(generator: str, code: int, site: Path) -> None:
+    page = f'<meta name="generator" content="{generator}"><a href="none.html">x</a>'
+    (site / "foreign.html").write_text(page, encoding="utf-8")
+    assert main([str(site)]) == code
