@@ -59,7 +59,7 @@ exclude_patterns = [
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # as on GitHub
 
-# The API reference: tools/docs writes the pages in api/, and what they refer to in build/api.
+# The API reference. tools/docs writes its pages into api/, and its sources into build/api.
 API = ROOT / "build" / "api"
 sys.path.insert(0, str(API / "python"))
 breathe_projects = {"cpp": str(API / "cpp" / "xml")}
