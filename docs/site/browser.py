@@ -1,6 +1,6 @@
 """A headless Chromium, driven through the pipe of its DevTools protocol.
 
-It loads pages from files, runs scripts in them and takes pictures. docs/site/setup-browser installs it.
+It loads pages from files, runs scripts in them and takes pictures. setup-browser installs it.
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ def main(arguments: list[str]) -> int:
     if not arguments or not Path(arguments[0]).is_dir():
         return _cannot("missing argument", "the folder of a site; hint: run make docs")
     if program is None or not AXE.is_file():
-        return _cannot("missing program", "Chromium and axe-core; hint: run docs/site/setup-browser")
+        return _cannot(
+            "missing program", "Chromium and axe-core; hint: run docs/site/setup-browser"
+        )
     root = Path(arguments[0])
     pages = [root / page for page in arguments[1:]] or list(pages_of(root))
     if not pages:

@@ -59,7 +59,7 @@ exclude_patterns = [
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # as on GitHub
 
-# The API reference. tools/docs writes its pages into api/, and its sources into build/api.
+# The API reference. docs/site/build writes its pages into api/, and its sources into build/api.
 API = ROOT / "build" / "api"
 sys.path.insert(0, str(API / "python"))
 breathe_projects = {"cpp": str(API / "cpp" / "xml")}
@@ -215,7 +215,7 @@ class PlainLinks(SphinxTransform):
                 return repository_address("", f"{target}.md")
             return self.html_anchor(target, link.get("reftargetid"))
         if here == "api/README" and ".html" in target:
-            return str(target)  # a page of another generator, which tools/docs copies
+            return str(target)  # a page of another generator, which docs/site/build copies
         return self.html_anchor(here, target) or repository_address(here, target)
 
     def html_anchor(self, page: str, anchor: str | None) -> str | None:
