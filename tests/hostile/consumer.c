@@ -222,6 +222,7 @@ static const char* ReadSchema(struct Reading* reading) {
   return NULL;
 }
 
+/* `expects_end`: 1 or 0; -1 if the number of arrays is unknown. */
 static const char* ReadArray(struct Reading* reading, int expects_end) {
   if (reading->behaviour == kNextElsewhere) {
     RunOnFreshThread(ReadNext, reading);
@@ -239,7 +240,7 @@ static const char* ReadArray(struct Reading* reading, int expects_end) {
     return "get_next: out was not filled";
   }
   const int is_end = reading->array.array.release == NULL;
-  if (is_end != expects_end)
+  if (expects_end >= 0 && is_end != expects_end)
     return is_end ? "get_next: end too early" : "get_next: array after the end";
   const int64_t* reserved = reading->array.reserved;
   if (reading->any->plain == NULL && !is_end && (reserved[0] | reserved[1] | reserved[2]) != 0)
@@ -251,9 +252,15 @@ static const char* ReadAll(struct Reading* reading, int64_t batches) {
   const int32_t behaviour = reading->behaviour;
   const char* wrong = behaviour == kSchemaNever ? NULL : ReadSchema(reading);
   const int ends = behaviour == kNextAfterEnd ? 5 : 1;
-  for (int64_t i = 0; wrong == NULL && i < batches + ends; ++i) {
-    wrong = ReadArray(reading, i >= batches);
-    if (wrong != NULL || i >= batches) continue;
+  int ended = 0;
+  for (int64_t i = 0; wrong == NULL && ended < ends; ++i) {
+    const int expects_end = batches >= 0 ? i >= batches : ended > 0 ? 1 : -1;
+    wrong = ReadArray(reading, expects_end);
+    if (wrong != NULL) break;
+    if (reading->array.array.release == NULL) {
+      ++ended;
+      continue;
+    }
     if (behaviour == kOutlive) break;
     ReleaseArray(&reading->array.array);
     if (behaviour == kSchemaOften) wrong = ReadSchema(reading);

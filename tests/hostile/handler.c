@@ -313,7 +313,8 @@ static const char* WhatIsMissing(const struct Handler* handler) {
   }
   if (outcome == kFletchingHostileAccepted && !handler->ended)
     return "release: called before the end";
-  if (outcome == kFletchingHostileAccepted && handler->tasks != handler->batches) {
+  const int is_known = handler->batches >= 0;
+  if (outcome == kFletchingHostileAccepted && is_known && handler->tasks != handler->batches) {
     return "on_next_task: end before all tasks";
   }
   if (outcome == kFletchingHostileTolerated && handler->cancelled && handler->error != 0) {
