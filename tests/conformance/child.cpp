@@ -11,10 +11,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "fletching/conformance.h"
+#include "fletching/roles.h"
+#include "fletching/validate.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves it to the program
 
@@ -32,10 +35,17 @@ struct Writer {
   int skipped;  // number of cases that earlier processes played
 };
 
+/// The layer reports from any thread.
 void write_line(const nlohmann::json& line) {
+  static std::mutex mutex;
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  (void)!write(kPipe, text.data(), text.size());
+  const std::scoped_lock lock(mutex);
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t size = write(kPipe, text.data() + at, text.size() - at);
+    if (size < 0 && errno != EINTR) return;
+    if (size > 0) at += static_cast<std::size_t>(size);
+  }
 }
 
 int begin(void* context, const char* group, const char* name) {
@@ -53,6 +63,23 @@ void report(void* context, const FletchingConformanceResult* result) {
               {"answer", result->answer},
               {"rule", result->rule},
               {"message", result->message}});
+}
+
+void find(void* /*context*/, const FletchingFinding* finding) {
+  write_line({{"finding",
+               {{"rule", finding->rule},
+                {"severity", finding->severity},
+                {"party", finding->party},
+                {"path", finding->path},
+                {"message", finding->message},
+                {"history", finding->history}}}});
+}
+
+void note_call(void* /*context*/, const char* text) { write_line({{"call", text}}); }
+
+int fail(const std::string& text) {
+  write_line({{"error", text}});
+  return 2;
 }
 
 const char* or_null(const char* text) { return *text == '\0' ? nullptr : text; }
@@ -76,7 +103,10 @@ std::optional<Child> start(const Request& request, int skipped) {
                                  request.case_name, std::to_string(skipped)};
   const bool is_hosted = !request.host.empty();
   const std::string program = is_hosted ? request.host : "/proc/self/exe";
-  if (!is_hosted) texts.insert(texts.begin(), kChild);
+  if (!is_hosted) {
+    texts.insert(texts.begin(), kChild);
+    texts.insert(texts.end(), {request.function, request.role, std::to_string(request.level)});
+  }
   texts.insert(texts.begin(), program);
   std::vector<char*> arguments;
   arguments.reserve(texts.size() + 1);
@@ -112,7 +142,7 @@ bool read_lines(int file, int seconds, const Line& line) {
   }
 }
 
-nlohmann::json broken_off(const std::string& subject, const std::string& at,
+nlohmann::json broken_off(const std::string& subject, const std::string& at, const char* ended,
                           const std::string& message) {
   const std::size_t slash = at.find('/');
   return {{"subject", subject},
@@ -121,30 +151,50 @@ nlohmann::json broken_off(const std::string& subject, const std::string& at,
           {"verdict", "wrong"},
           {"answer", ""},
           {"rule", ""},
-          {"message", message}};
+          {"message", message},
+          {"ended", ended}};
+}
+
+/// The result of a case in which the process has crashed, exited or, without an end, been killed.
+nlohmann::json how_it_ended(const std::string& subject, const std::string& at, bool ended,
+                            int status, int seconds) {
+  if (!ended) {
+    return broken_off(subject, at, "hang", "no end after " + std::to_string(seconds) + " seconds");
+  }
+  if (WIFSIGNALED(status)) {
+    return broken_off(subject, at, "crash",
+                      std::string("the process has crashed: ") + strsignal(WTERMSIG(status)));
+  }
+  return broken_off(subject, at, "exit", "the process has crashed: exit");
 }
 
 }  // namespace
 
 int run_child(int count, char** arguments) {
-  if (count != 5) return 2;
+  if (count != 8) return 2;
+  const bool is_function = *arguments[5] != '\0';
+  const int index = std::atoi(arguments[1]);
   void* const library = dlopen(arguments[0], RTLD_NOW | RTLD_LOCAL);
-  void* const symbol = library == nullptr ? nullptr : dlsym(library, "FletchingConformanceSubject");
-  if (symbol == nullptr) {
-    std::fprintf(stderr, "fletching_conformance: %s\n", dlerror());
-    return 2;
-  }
-  const auto subjects = reinterpret_cast<FletchingConformanceSubjectFunction>(symbol);
-  const FletchingSubject* const subject = subjects(std::atoi(arguments[1]));
-  if (subject == nullptr) return kNoSubjectCode;
-  Writer writer{subject->name, std::atoi(arguments[4])};
+  void* const symbol =
+      library == nullptr
+          ? nullptr
+          : dlsym(library, is_function ? arguments[5] : "FletchingConformanceSubject");
+  if (symbol == nullptr) return fail(dlerror());
+  if (is_function && index != 0) return kNoSubjectCode;
+  const FletchingSubject* const subject =
+      is_function ? nullptr : reinterpret_cast<FletchingConformanceSubjectFunction>(symbol)(index);
+  if (!is_function && subject == nullptr) return kNoSubjectCode;
+  Writer writer{is_function ? arguments[5] : subject->name, std::atoi(arguments[4])};
   write_line({{"subject", writer.subject}});
   const FletchingConformanceOptions options{
-      sizeof options, or_null(arguments[2]), or_null(arguments[3]), &report, &writer, &begin};
+      sizeof options, or_null(arguments[2]), or_null(arguments[3]), &report, &writer, &begin, &find,
+      &note_call};
   FletchingMessage message{};
-  if (FletchingConformanceRun(subject, &options, nullptr, &message) == 0) return 0;
-  std::fprintf(stderr, "fletching_conformance: %s: %s\n", subject->name, message.text);
-  return 2;
+  const int code = is_function ? FletchingConformanceRunFunction(
+                                     arguments[6], reinterpret_cast<void (*)()>(symbol),
+                                     std::atoi(arguments[7]), &options, nullptr, &message)
+                               : FletchingConformanceRun(subject, &options, nullptr, &message);
+  return code == 0 ? 0 : fail(writer.subject + ": " + message.text);
 }
 
 RunStatus run_subject(const Request& request, int seconds, const Report& report) {
@@ -154,16 +204,20 @@ RunStatus run_subject(const Request& request, int seconds, const Report& report)
     const auto child = start(request, begun);
     if (!child) return RunStatus::kFailed;
     std::string playing;
+    bool has_said = false;  // why it could not run
     const bool ended = read_lines(child->out, seconds, [&](const nlohmann::json& line) {
       if (line.contains("begin")) {
         playing = line["begin"];
         ++begun;
       } else if (line.contains("verdict")) {
         playing.clear();
-        report(line);
-      } else {
+      } else if (line.contains("error")) {
+        playing.clear();
+        has_said = true;
+      } else if (line.contains("subject")) {
         subject = line["subject"];
       }
+      report(line);
     });
     if (!ended) kill(child->id, SIGKILL);
     close(child->out);
@@ -172,13 +226,11 @@ RunStatus run_subject(const Request& request, int seconds, const Report& report)
     if (playing.empty()) {
       if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSubjectCode) return RunStatus::kNoSubject;
       const bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-      if (!is_done) std::fprintf(stderr, "fletching_conformance: the process has failed\n");
+      if (!is_done && !has_said)
+        std::fprintf(stderr, "fletching_conformance: the process has failed\n");
       return is_done ? RunStatus::kDone : RunStatus::kFailed;
     }
-    report(broken_off(subject, playing,
-                      ended ? std::string("the process has crashed: ") +
-                                  (WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit")
-                            : "no end after " + std::to_string(seconds) + " seconds"));
+    report(how_it_ended(subject, playing, ended, status, seconds));
   }
   std::fprintf(stderr, "fletching_conformance: %s: expected at most %d crashes\n", subject.c_str(),
                kMostProcesses - 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fletching_conformance: plays the suite on the subjects of a shared library.
+// fletching_conformance: plays the suite on the subjects of a shared library, or a role on one of
+// its functions. fletching-validate, which `fletching validate` runs, is the same program, linked
+// into one file.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,13 +19,15 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kUsage =
-    "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--json FILE] [--seconds N] "
-    "[--host PROGRAM] LIBRARY\n"
+    "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--json FILE] [--lines FILE]\n"
+    "         [--seconds N] [--host PROGRAM] [--function NAME --as ROLE [--level N]] LIBRARY\n"
     "\n"
-    "Plays the suite, or some groups of it, on each subject of a shared library. Prints a line\n"
-    "for each wrong result, and the counts. --case: a name, or the beginning of some and a *.\n"
-    "--json: every result, as a list. --seconds: how long a case may take (60). --host: a program\n"
-    "that loads LIBRARY and plays its subjects, such as an interpreter for a script.\n"
+    "Plays the suite, or some groups of it, on each subject of a shared library, or a role on a\n"
+    "function of it (fletching/roles.h). Prints a line for each wrong result, and the counts.\n"
+    "--case: a name, or the beginning of some and a *. --json: every result, as a list. --lines:\n"
+    "instead of printing, every line of the child process, one JSON object each. --seconds: how\n"
+    "long a case may take (60). --host: a program that loads LIBRARY and plays its subjects, such\n"
+    "as an interpreter for a script. --level: of the validation layer, 0 to 2 (2).\n"
     "Exit codes: 0 nothing is wrong, 1 something is, 2 could not run.\n";
 constexpr int kSeconds = 60;
 
@@ -31,6 +35,7 @@ struct Options {
   fletching::conformance::Request request;
   std::vector<std::string> groups;  // empty: all
   const char* file = nullptr;
+  const char* lines = nullptr;
   int seconds = kSeconds;
 };
 
@@ -52,13 +57,22 @@ bool parse(int count, char** arguments, Options& options) {
       options.request.host = value;
     } else if (name == "--json") {
       options.file = value;
+    } else if (name == "--lines") {
+      options.lines = value;
+    } else if (name == "--function") {
+      options.request.function = value;
+    } else if (name == "--as") {
+      options.request.role = value;
+    } else if (name == "--level") {
+      options.request.level = std::atoi(value);
     } else if (name == "--seconds") {
       options.seconds = std::atoi(value);
     } else {
       return false;
     }
   }
-  return !options.request.library.empty() && options.seconds > 0;
+  const bool has_both = options.request.function.empty() == options.request.role.empty();
+  return !options.request.library.empty() && has_both && options.seconds > 0;
 }
 
 std::string text(const json& result, const char* key) { return result.at(key).get<std::string>(); }
@@ -87,10 +101,20 @@ int run(int count, char** arguments) {
   }
   json results = json::array();
   int wrong = 0;
+  std::ofstream lines;
+  if (options.lines != nullptr) lines.open(options.lines);
   const auto report = [&](const json& result) {
+    if (lines.is_open()) {
+      lines << result.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
+    }
+    if (result.contains("error")) {
+      std::fprintf(stderr, "fletching_conformance: %s\n", text(result, "error").c_str());
+    }
+    if (!result.contains("verdict")) return;
     results.push_back(result);
     if (text(result, "verdict") != "wrong") return;
     ++wrong;
+    if (lines.is_open()) return;
     const std::string rule = text(result, "rule");
     std::printf("%s: %s: %s: %s%s\n", text(result, "subject").c_str(),
                 text(result, "group").c_str(), text(result, "name").c_str(),
@@ -106,12 +130,12 @@ int run(int count, char** arguments) {
     }
     if (ended == RunStatus::kFailed) return 2;
   }
-  print(results);
+  if (!lines.is_open()) print(results);
   if (options.file != nullptr && !(std::ofstream(options.file) << results.dump(1) << '\n')) {
     std::fprintf(stderr, "fletching_conformance: cannot write %s\n", options.file);
     return 2;
   }
-  std::printf("%d wrong of %zu\n", wrong, results.size());
+  if (!lines.is_open()) std::printf("%d wrong of %zu\n", wrong, results.size());
   return wrong == 0 ? 0 : 1;
 }
 

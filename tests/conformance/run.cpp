@@ -58,7 +58,7 @@ constexpr std::array kGroups{
 };
 
 // The layer may report from any thread, and about a struct that an earlier case released.
-std::mutex g_mutex;
+std::recursive_mutex g_mutex;
 Case* g_played = nullptr;
 
 void find(void* context, const FletchingFinding* finding) {
@@ -66,9 +66,7 @@ void find(void* context, const FletchingFinding* finding) {
   if (context != nullptr && party != static_cast<const char*>(context) && party != "both") return;
   const std::scoped_lock lock(g_mutex);
   if (g_played == nullptr || g_played->excuses(finding->rule)) return;
-  g_played->wrong(
-      std::string(finding->path) + ": " + finding->message + ", after " + finding->history,
-      finding->rule);
+  g_played->found(*finding);
 }
 
 bool is_printable(std::string_view text) {
@@ -89,6 +87,11 @@ bool is_group(const char* name) {
 }  // namespace
 
 std::span<const Group> groups() noexcept { return kGroups; }
+
+bool copy_options(const FletchingConformanceOptions& source,
+                  FletchingConformanceOptions* out) noexcept {
+  return copy(source, kLeastOptions, out);
+}
 
 Case::Case(Run& run, std::string name) noexcept : run_(run), name_(std::move(name)) {
   const std::scoped_lock lock(g_mutex);
@@ -111,10 +114,23 @@ Case::~Case() {
 void Case::is_corpus_cell() { is_cell({"cpu", c_str(), run_.group()}); }
 
 void Case::wrong(const std::string& fault, std::string_view rule) {
+  const std::string id(rule);
+  const std::scoped_lock lock(g_mutex);
+  run_.report(FletchingFinding{id.c_str(), "error", "", "", fault.c_str(), ""});
   if (is_wrong()) return;
   fault_ = fault;
   rule_ = rule;
 }
+
+void Case::found(const FletchingFinding& finding) {
+  const std::scoped_lock lock(g_mutex);
+  run_.report(finding);
+  if (is_wrong() || std::string_view(finding.severity) == "note") return;
+  fault_ = std::string(finding.path) + ": " + finding.message + ", after " + finding.history;
+  rule_ = finding.rule;
+}
+
+void Case::called(const std::string& text) noexcept { run_.report_call(text); }
 
 void Case::answered(const Answer& answer, bool is_read) {
   if (answer.code != 0) {
@@ -134,6 +150,11 @@ void Case::expect_accepted(const Answer& answer) {
 
 bool Case::has_code(const Answer& answer, std::int32_t code) const {
   return answer.code == code || (rebuilds(run_.subject) && code != 0 && answer.code > 0);
+}
+
+void note_call(const std::string& text) {
+  const std::scoped_lock lock(g_mutex);
+  if (g_played != nullptr) g_played->called(text);
 }
 
 FletchingValidateOptions layer(std::int32_t level, const char* party) noexcept {
@@ -216,7 +237,7 @@ int FletchingConformanceRun(const FletchingSubject* subject,
     return failed(message, EINVAL, "subject: size is unknown");
   }
   FletchingConformanceOptions chosen{};
-  if (options != nullptr && !copy(*options, kLeastOptions, &chosen)) {
+  if (options != nullptr && !copy_options(*options, &chosen)) {
     return failed(message, EINVAL, "options: size is unknown");
   }
   if (chosen.group != nullptr && !is_group(chosen.group)) {

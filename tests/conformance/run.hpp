@@ -60,6 +60,8 @@ class Case {
   }
 
   void wrong(const std::string& fault, std::string_view rule = {});
+  /// Reports a finding. A note does not make the case wrong.
+  void found(const FletchingFinding& finding);
   /// Calls a function whose last argument is a message. A nonzero result is a fault.
   template <class Function, class... Arguments>
   void call(const char* what, Function function, Arguments... arguments) {
@@ -75,6 +77,8 @@ class Case {
   [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
     return !excused_.empty() && rule.ends_with(excused_);
   }
+  /// Reports a call into the library under test.
+  void called(const std::string& text) noexcept;
   void not_supported() noexcept { unplayed_ = "not-supported"; }
   void absent() noexcept { unplayed_ = "absent"; }
   /// Records the answer. An error without a printable message is a fault.
@@ -102,6 +106,9 @@ class Case {
 /// the findings to the "producer" or the "consumer"; NULL: any.
 FletchingValidateOptions layer(std::int32_t level, const char* party = nullptr) noexcept;
 
+/// Reports a call into the library under test for the case in play, on any thread.
+void note_call(const std::string& text);
+
 /// A case of the hostile peer (tests/hostile).
 struct Peer {
   std::string name;
@@ -128,6 +135,12 @@ class Run {
   /// Whether to play the case. Call it once per case.
   bool begin(const char* name) noexcept;
   void report(const FletchingConformanceResult& result) noexcept;
+  void report(const FletchingFinding& finding) noexcept {
+    if (options_.finding != nullptr) options_.finding(options_.context, &finding);
+  }
+  void report_call(const std::string& text) noexcept {
+    if (options_.call != nullptr) options_.call(options_.context, text.c_str());
+  }
   /// Appends a cell to the file in FLETCHING_CELLS if the subject is named by FLETCHING_COLUMN.
   void report(const Cell& cell, const FletchingConformanceResult& result, std::int64_t compared,
               std::int64_t own_releases) const;
@@ -150,6 +163,10 @@ struct Group {
 };
 
 std::span<const Group> groups() noexcept;
+
+/// Copies options of this version or of an earlier one. Returns false if their size is unknown.
+bool copy_options(const FletchingConformanceOptions& source,
+                  FletchingConformanceOptions* out) noexcept;
 
 void play_schemas(Run& run);
 void play_arrays(Run& run);

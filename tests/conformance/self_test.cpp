@@ -376,6 +376,8 @@ std::map<std::string, int> verdicts(const FletchingSubject& subject, const char*
         ++(*static_cast<std::map<std::string, int>*>(context))[result->verdict];
       },
       &counts,
+      nullptr,
+      nullptr,
       nullptr};
   std::int64_t wrong = -1;
   EXPECT_EQ(FletchingConformanceRun(&subject, &options, &wrong, nullptr), 0);
@@ -511,7 +513,9 @@ TEST(Conformance, CaseNamesAreUniquePerGroup) {
       &counts,
       [](void* context, const char* group, const char* name) {
         return ++(*static_cast<std::map<std::string, int>*>(context))[std::string(group) + name];
-      }};
+      },
+      nullptr,
+      nullptr};
   EXPECT_EQ(FletchingConformanceRun(&good(), &options, nullptr, nullptr), 0);
   EXPECT_GT(counts.size(), 500U);
   int traces = 0;
@@ -552,8 +556,8 @@ TEST(Conformance, SelectsCases) {
 TEST(Conformance, RejectsUnknownOptions) {
   FletchingMessage message{};
   const auto refused = [&](const FletchingSubject* subject, const char* group, const char* name) {
-    const FletchingConformanceOptions options{sizeof options, group,   name,
-                                              nullptr,        nullptr, nullptr};
+    const FletchingConformanceOptions options{sizeof options, group,   name,    nullptr,
+                                              nullptr,        nullptr, nullptr, nullptr};
     EXPECT_EQ(FletchingConformanceRun(subject, &options, nullptr, &message), EINVAL);
     return std::string(message.text);
   };
@@ -564,8 +568,8 @@ TEST(Conformance, RejectsUnknownOptions) {
   EXPECT_EQ(refused(&subject, "schemas", "quiver*"), "options: case_name is unknown");
   ++subject.size;
   EXPECT_EQ(refused(&subject, nullptr, nullptr), "subject: size is unknown");
-  const FletchingConformanceOptions later{sizeof later + 1, nullptr, nullptr,
-                                          nullptr,          nullptr, nullptr};
+  const FletchingConformanceOptions later{sizeof later + 1, nullptr, nullptr, nullptr,
+                                          nullptr,          nullptr, nullptr, nullptr};
   EXPECT_EQ(FletchingConformanceRun(&good(), &later, nullptr, &message), EINVAL);
   EXPECT_STREQ(message.text, "options: size is unknown");
   EXPECT_STREQ(FletchingConformanceGroup(0), "schemas");

@@ -41,6 +41,8 @@ inline Wrong run(const FletchingSubject& subject, const char* group, const char*
             std::string(result->message) + " [" + result->rule + "]";
       },
       &wrong,
+      nullptr,
+      nullptr,
       nullptr};
   EXPECT_EQ(FletchingConformanceRun(&subject, &options, nullptr, nullptr), 0);
   return wrong;

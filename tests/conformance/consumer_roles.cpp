@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plain functions that consume: they get the structs of the hostile peer, of the corpus and of the
+// reference producer. The validation layer wraps the valid ones.
+#include <string_view>
+
+#include "fletching/roles.h"
+#include "gated.hpp"
+#include "roles.hpp"
+#include "streams.hpp"
+#include "traced.hpp"
+
+namespace fletching::conformance {
+namespace {
+
+/// What a consumer is given, and what it must answer.
+struct Given {
+  std::string name;
+  std::string about;
+  std::int32_t outcome;  // kFletchingHostile...
+  bool is_basic = true;  // every library is expected to support it
+
+  [[nodiscard]] bool is_valid() const noexcept { return outcome == kFletchingHostileAccepted; }
+  [[nodiscard]] bool is_broken() const noexcept {
+    return outcome == kFletchingHostileRefused || outcome == kFletchingHostileTolerated;
+  }
+};
+
+/// Compares the result of a function with the outcome of the case. Only what the peer counts is
+/// certain: a function that returns 0 may not have looked, and one that fails may not support it.
+/// `failures`: the calls of the function that have failed.
+void judge_result(Case& played, const Given& given, int code, std::int64_t failures = 0) {
+  const std::string got = "got " + std::to_string(code);
+  if (code < 0) {
+    report(played, kUnexpected, "warning", "consumer", "expected a positive errno value, " + got);
+  }
+  if (given.is_valid() && code != 0) {
+    if (is_unsupported(code)) played.not_supported();
+    report(played, kRefusesValid, given.is_basic && !is_unsupported(code) ? "warning" : "note",
+           "consumer", "a valid struct (" + given.about + "): expected 0, " + got);
+  }
+  if (code != 0) return;
+  if (given.outcome == kFletchingHostileRefused) {
+    report(played, kAcceptsInvalid, "note", "consumer",
+           "a broken struct (" + given.about + "): expected an errno value, got 0");
+  }
+  if (given.outcome == kFletchingHostileReported && failures > 0) {
+    report(played, kHidesError, "warning", "consumer",
+           "a call failed (" + given.about + "): expected its errno value, got 0");
+  }
+}
+
+template <class Call>
+int give(const char* role, const Given& given, const Call& call) {
+  note_call("given " + given.name + ": " + given.about + (given.is_broken() ? " (broken)" : ""));
+  return traced_call(role, call);
+}
+
+/// Reports a struct that the function has left, although its result is 0.
+template <class Raw>
+void expect_taken(Case& played, const Raw& raw, int code, const char* what) {
+  if (code != 0 || is_released(raw)) return;
+  report(
+      played, kAccount, "error", "consumer",
+      std::string(what) + " is not released: expected it to be moved or released, with result 0");
+}
+
+void report_account(Case& played, const FletchingMessage& message, int code) {
+  if (code != 0 && !played.is_wrong()) report(played, kAccount, "error", "consumer", message.text);
+}
+
+void finish_corpus(Case& played) {
+  FletchingMessage message{};
+  report_account(played, message, FletchingCorpusFinish(&message));
+}
+
+/// Plays each case of the hostile peer for a party.
+template <class Play>
+void each_given(Run& run, std::int32_t party, const Play& play) {
+  for (std::int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {
+    if (FletchingHostileCaseParty(i) != party) continue;
+    const Given given{FletchingHostileCaseName(i), FletchingHostileCaseDescription(i),
+                      FletchingHostileCaseOutcome(i)};
+    play_case(run, given.name, [&](Case& played) {
+      play(played, given);
+      report_mistakes(played, kAccount, "error", "consumer");
+    });
+  }
+}
+
+const char* or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+/// Plays each case of the corpus of one kind. Leaves out content that only code that looks for the
+/// fault survives.
+template <class Play>
+void each_of_corpus(Run& run, std::int32_t kind, const Play& play) {
+  for (std::int32_t i = 0; i < FletchingCorpusCount(); ++i) {
+    if (FletchingCorpusKind(i) != kind) continue;
+    const bool is_refused = FletchingCorpusVerdict(i) == kFletchingCorpusRefuse;
+    const bool is_data = std::string_view(or_empty(FletchingCorpusText(i, "level"))) == "data";
+    if (is_refused && is_data) continue;
+    const std::int32_t fails =
+        FletchingCorpusError(i) == 0 ? kFletchingHostileAccepted : kFletchingHostileReported;
+    const std::int32_t outcome = is_refused ? kFletchingHostileRefused : fails;
+    const Given given{FletchingCorpusName(i), or_empty(FletchingCorpusText(i, "about")), outcome,
+                      false};
+    play_case(run, given.name, [&](Case& played) {
+      play(played, given);
+      finish_corpus(played);
+    });
+  }
+}
+
+/// Plays each case of the reference producer.
+template <class Play>
+void each_of_catalogue(Run& run, const Play& play) {
+  for (std::int32_t i = 0; const char* name = FletchingProducerCaseName(i); ++i) {
+    const Given given{std::string("catalogue.") + name, name, kFletchingHostileAccepted, false};
+    play_case(run, given.name, [&](Case& played) {
+      const Account account;
+      play(played, given, name);
+      account.expect_released(played);
+    });
+  }
+}
+
+FletchingValidateOptions consumer_layer(const Target& target) {
+  return layer(target.level, "consumer");
+}
+
+// --- Arrays ---
+
+void take(ArrowDeviceArray& device, ArrowArray* out) {
+  *out = device.array;
+  device.array.release = nullptr;
+}
+void take(ArrowDeviceArray& device, ArrowDeviceArray* out) {
+  *out = device;
+  device.array.release = nullptr;
+}
+
+void wrap(const ArrowSchema& schema, ArrowArray& array, const FletchingValidateOptions& options) {
+  (void)FletchingValidateArray(&schema, &array, &options, nullptr);
+}
+void wrap(const ArrowSchema& schema, ArrowDeviceArray& array,
+          const FletchingValidateOptions& options) {
+  (void)FletchingValidateDeviceArray(&schema, &array, &options, nullptr);
+}
+
+template <class Function, class Raw>
+struct ArrayConsumer {
+  const Target& target;
+  const char* role;
+
+  void give_array(Case& played, const Given& given, Held<ArrowSchema>& schema,
+                  Held<ArrowDeviceArray>& device) const {
+    Held<Raw> array;
+    take(device.value, &array);
+    if (given.is_valid()) {
+      const FletchingValidateOptions options = consumer_layer(target);
+      (void)FletchingValidateSchema(&schema, &options, nullptr);
+      wrap(schema.value, array.value, options);
+    }
+    const int code =
+        give(role, given, [&] { return function_of<Function>(target)(&schema, &array); });
+    expect_taken(played, schema.value, code, "the schema");
+    expect_taken(played, array.value, code, "the array");
+    judge_result(played, given, code);
+  }
+
+  void play(Run& run) const {
+    each_given(run, kFletchingHostileArray, [&](Case& played, const Given& given) {
+      Held<ArrowSchema> schema;
+      Held<ArrowDeviceArray> array;
+      (void)FletchingHostileExportArray(given.name.c_str(), &schema, &array, nullptr);
+      give_array(played, given, schema, array);
+    });
+    each_of_corpus(run, kFletchingCorpusArray, [&](Case& played, const Given& given) {
+      Held<ArrowSchema> schema;
+      Held<ArrowDeviceArray> array;
+      (void)FletchingCorpusExportSchema(given.name.c_str(), &schema, nullptr);
+      (void)FletchingCorpusExportArray(given.name.c_str(), &array, nullptr);
+      give_array(played, given, schema, array);
+    });
+    each_of_catalogue(run, [&](Case& played, const Given& given, const char* name) {
+      Held<ArrowSchema> schema;
+      Held<ArrowDeviceArray> array;
+      (void)FletchingProducerExportArray("cpu", name, &schema, &array, nullptr);
+      give_array(played, given, schema, array);
+    });
+  }
+};
+
+// --- Streams ---
+
+int export_stream(const char* name, ArrowArrayStream* out) {
+  return FletchingHostileExportStream(name, out, nullptr);
+}
+int export_stream(const char* name, ArrowDeviceArrayStream* out) {
+  return FletchingHostileExportDeviceStream(name, out, nullptr);
+}
+
+template <class Function, class Raw>
+struct StreamConsumer {
+  const Target& target;
+  const char* role;
+
+  void give_stream(Case& played, const Given& given, Held<Raw>& stream) const {
+    trace_stream(stream.value);
+    if (given.is_valid()) wrap_stream(stream.value);
+    const std::int64_t before = g_failures;
+    const int code = give(role, given, [&] { return function_of<Function>(target)(&stream); });
+    expect_taken(played, stream.value, code, "the stream");
+    judge_result(played, given, code, g_failures - before - (code != 0 ? 1 : 0));
+  }
+
+  void wrap_stream(ArrowArrayStream& stream) const {
+    const FletchingValidateOptions options = consumer_layer(target);
+    (void)FletchingValidateStream(&stream, &options, nullptr);
+  }
+  void wrap_stream(ArrowDeviceArrayStream& stream) const {
+    const FletchingValidateOptions options = consumer_layer(target);
+    (void)FletchingValidateDeviceStream(&stream, &options, nullptr);
+  }
+
+  void play(Run& run, std::int32_t party) const {
+    each_given(run, party, [&](Case& played, const Given& given) {
+      Held<Raw> stream;
+      (void)export_stream(given.name.c_str(), &stream);
+      give_stream(played, given, stream);
+    });
+  }
+};
+
+void play_stream_corpus(Run& run,
+                        const StreamConsumer<FletchingStreamConsumer, ArrowArrayStream>& consumer) {
+  each_of_corpus(run, kFletchingCorpusStream, [&](Case& played, const Given& given) {
+    Held<ArrowArrayStream> stream;
+    (void)FletchingCorpusExportStream(given.name.c_str(), &stream, nullptr);
+    consumer.give_stream(played, given, stream);
+  });
+}
+
+void play_stream_catalogue(
+    Run& run,
+    const StreamConsumer<FletchingDeviceStreamConsumer, ArrowDeviceArrayStream>& consumer) {
+  each_of_catalogue(run, [&](Case& played, const Given& given, const char* name) {
+    Held<ArrowDeviceArrayStream> stream;
+    (void)FletchingProducerExportStream("cpu", name, kBatches, kNever, &stream, nullptr);
+    consumer.give_stream(played, given, stream);
+  });
+}
+
+// --- Tensors ---
+
+/// The function takes the tensor, also if it fails.
+void give_tensor(Case& played, const Target& target, const Given& given,
+                 DLManagedTensorVersioned* tensor) {
+  if (given.is_valid()) {
+    const FletchingValidateOptions options = consumer_layer(target);
+    (void)FletchingValidateTensor(&tensor, &options, nullptr);
+  }
+  const int code = give("tensor-consumer", given,
+                        [&] { return function_of<FletchingTensorConsumer>(target)(tensor); });
+  judge_result(played, given, code);
+}
+
+// --- Async streams ---
+
+void give_producer(Case& played, const Target& target, const Given& given) {
+  ArrowAsyncDeviceStreamHandler* handler = nullptr;
+  const int code = give("async-consumer", given,
+                        [&] { return function_of<FletchingAsyncConsumer>(target)(&handler); });
+  if (code != 0 || handler == nullptr) {
+    return report(played, kCallFails, "error", "consumer",
+                  "the function failed: expected 0 and a handler, got " + std::to_string(code));
+  }
+  if (given.is_valid()) {
+    const FletchingValidateOptions options = consumer_layer(target);
+    (void)FletchingValidateAsyncHandler(&handler, &options, nullptr);
+  }
+  (void)FletchingHostileStartProducer(given.name.c_str(), handler, nullptr);
+}
+
+}  // namespace
+
+void play_array_consumer(Run& run, const Target& target) {
+  ArrayConsumer<FletchingArrayConsumer, ArrowArray>{target, "array-consumer"}.play(run);
+}
+
+void play_device_array_consumer(Run& run, const Target& target) {
+  ArrayConsumer<FletchingDeviceArrayConsumer, ArrowDeviceArray>{target, "device-array-consumer"}
+      .play(run);
+}
+
+void play_stream_consumer(Run& run, const Target& target) {
+  const StreamConsumer<FletchingStreamConsumer, ArrowArrayStream> consumer{target,
+                                                                           "stream-consumer"};
+  consumer.play(run, kFletchingHostileStream);
+  play_stream_corpus(run, consumer);
+}
+
+void play_device_stream_consumer(Run& run, const Target& target) {
+  const StreamConsumer<FletchingDeviceStreamConsumer, ArrowDeviceArrayStream> consumer{
+      target, "device-stream-consumer"};
+  consumer.play(run, kFletchingHostileStream);
+  consumer.play(run, kFletchingHostileDeviceStream);
+  play_stream_catalogue(run, consumer);
+}
+
+void play_tensor_consumer(Run& run, const Target& target) {
+  for (const std::int32_t party : {kFletchingHostileTensor, kFletchingHostileVersionedTensor}) {
+    each_given(run, party, [&](Case& played, const Given& given) {
+      DLManagedTensorVersioned* tensor = nullptr;
+      (void)FletchingHostileExportTensor(given.name.c_str(), &tensor, nullptr);
+      give_tensor(played, target, given, tensor);
+    });
+  }
+  each_of_corpus(run, kFletchingCorpusTensor, [&](Case& played, const Given& given) {
+    DLManagedTensorVersioned* tensor = nullptr;
+    (void)FletchingCorpusExportTensor(given.name.c_str(), &tensor, nullptr);
+    give_tensor(played, target, given, tensor);
+  });
+}
+
+void play_async_consumer(Run& run, const Target& target) {
+  for (std::int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {
+    const Given given{FletchingHostileCaseName(i), FletchingHostileCaseDescription(i),
+                      FletchingHostileCaseOutcome(i)};
+    // A stalled producer waits for a cancel that nobody decides on.
+    const bool is_played = FletchingHostileCaseParty(i) == kFletchingHostileProducer &&
+                           given.outcome != kFletchingHostileStalled;
+    if (!is_played) continue;
+    play_case(run, given.name, [&](Case& played) {
+      give_producer(played, target, given);
+      report_mistakes(played, kAccount, "error", "consumer");
+    });
+  }
+}
+
+}  // namespace fletching::conformance
