@@ -177,6 +177,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         ),
         _pytest("tests/gpu", cores=1),
     ),
+    "validate": (_pytest("tests/validate", "-n 2"),),
     "absent": (
         _slow(
             "no header, compiler or library of a vendor",

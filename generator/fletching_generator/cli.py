@@ -15,6 +15,7 @@ from .headers.commands import run_check_header, run_sync
 from .installation import find_root
 from .spec.layout import LAYOUT_CLASSES
 from .spec.load import load_declarations
+from .validation import command as validation
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -82,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         _add_check_header,
         _add_sync,
         _add_devices,
+        _add_validate,
     ):
         add_command(add)
     return parser
@@ -210,6 +212,19 @@ def _add_devices(add: Any) -> None:
         epilog=_exit_codes("printed", None),
     )
     command.set_defaults(run=commands.run_devices)
+
+
+def _add_validate(add: Any) -> None:
+    command = add(
+        "validate",
+        help="find the rules of the Arrow C interfaces and of DLPack that a library breaks",
+        epilog=_exit_codes(
+            "no error and no warning",
+            "a rule is broken, or the library crashes, hangs or leaks",
+            "could not run: no such library or function, or fletching-validate is missing",
+        ),
+    )
+    validation.add_options(command)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The table of the rules that the validation layer reports."""
+"""The rules at run time: the layer's table of rules, and the command `fletching validate`."""

@@ -1,0 +1,117 @@
+"""Plain C functions in each role: a correct library has no finding, a broken one has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import validate
+
+Library = Callable[[str], Path]
+
+PRODUCERS = {
+    "array-producer": "count_array",
+    "device-array-producer": "count_device_array",
+    "stream-producer": "count_stream",
+    "tensor-producer": "count_tensor",
+}
+
+
+@pytest.mark.parametrize("role", PRODUCERS)
+def test_correct_producer_has_no_finding(library: Library, role: str) -> None:
+    run = validate(f"{library('CORRECT')}:{PRODUCERS[role]}", "--as", role, "--json")
+    assert (run.code, run.report["findings"], run.report["incomplete"]) == (0, [], None)
+    assert {case["verdict"] for case in run.report["cases"]} == {"right"}
+    assert f"{role}/read" in {case["name"] for case in run.report["cases"]}
+
+
+@pytest.mark.parametrize(
+    ("role", "rules"),
+    [
+        ("array-producer", {"array.buffers-null-only-when", "release.marks-released"}),
+        (
+            "device-array-producer",
+            {
+                "array.buffers-null-only-when",
+                "device-array.reserved-zero",
+                "release.marks-released",
+            },
+        ),
+        (
+            "stream-producer",
+            {
+                "array.buffers-null-only-when",
+                "check.call-fails",
+                "release.marks-released",
+                "stream.errno-codes",
+            },
+        ),
+        ("tensor-producer", {"dlpack.strides-not-null"}),
+    ],
+)
+def test_broken_producer_has_its_rules(library: Library, role: str, rules: set[str]) -> None:
+    run = validate(f"{library('BROKEN')}:{PRODUCERS[role]}", "--as", role, "--json")
+    assert (run.code, run.rules()) == (1, rules)
+    assert {finding["party"] for finding in run.report["findings"]} == {"producer"}
+
+
+def test_finding_has_path_calls_and_link(library: Library) -> None:
+    run = validate(f"{library('BROKEN')}:count_stream", "--as", "stream-producer", "--json")
+    (found,) = (f for f in run.report["findings"] if f["rule"] == "stream.errno-codes")
+    assert (found["path"], found["severity"]) == ("get_next[2]", "warning")
+    assert found["message"] == "result is not an errno value: expected 0 to 4095, got -5"
+    assert found["history"][-1] == "get_next[2] returned -5"
+    assert found["url"].endswith("/docs/reference/rules/c-stream.md#stream.errno-codes")
+
+
+def test_level_protocol_reads_no_members(library: Library) -> None:
+    target = f"{library('BROKEN')}:count_array"
+    run = validate(target, "--as", "array-producer", "--level", "protocol", "--json")
+    assert (run.code, run.rules()) == (1, {"release.marks-released"})
+
+
+def test_crash_is_finding_with_last_call(library: Library) -> None:
+    run = validate(f"{library('CRASHES')}:count_stream", "--as", "stream-producer", "--json")
+    assert (run.code, run.rules()) == (1, {"check.crash"})
+    first = run.report["findings"][0]
+    assert first["message"] == "the process has crashed: Aborted; last call: get_next[2]"
+    names = [case["name"] for case in run.report["cases"]]
+    assert names[-1] == "stream-producer/leak", "the run goes on after a crash"
+
+
+def test_hang_is_finding_with_last_call(library: Library) -> None:
+    options = ["--as", "stream-producer", "--case", "read", "--timeout", "1", "--json"]
+    run = validate(f"{library('HANGS')}:count_stream", *options)
+    assert (run.code, run.rules()) == (1, {"check.hang"})
+    assert run.report["findings"][0]["message"].endswith("last call: get_next[2]")
+
+
+@pytest.mark.parametrize("role", ["array-producer", "stream-producer"])
+def test_leak_of_producer_is_finding(library: Library, role: str) -> None:
+    run = validate(f"{library('LEAKS')}:{PRODUCERS[role]}", "--as", role, "--json")
+    assert (run.code, run.rules()) == (1, {"check.leak"})
+
+
+def test_text_shows_finding_for_people(library: Library) -> None:
+    target = f"{library('BROKEN')}:count_stream"
+    run = validate(target, "--as", "stream-producer", "--case", "read")
+    assert run.output.startswith("error: array.buffers-null-only-when (producer)\n  get_next[0]")
+    assert "\n  case: stream-producer/read\n  calls:\n" in run.output
+    assert run.output.endswith("as stream-producer: 1 case: 2 errors, 2 warnings, 0 notes\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "no target: expected LIBRARY:FUNCTION"),
+        (["libc.so.6:puts"], "no role: expected --as"),
+        (["no/such.so:f", "--as", "stream-producer"], "no/such.so: no such file"),
+        (["libc.so.6:no_such", "--as", "stream-producer"], "undefined symbol: no_such"),
+        (["libc.so.6", "--as", "stream-producer"], "expected LIBRARY:FUNCTION, got 'libc.so.6'"),
+    ],
+)
+def test_unusable_target_exits_2(arguments: list[str], text: str) -> None:
+    run = validate(*arguments)
+    assert (run.code, run.output) == (2, "")
+    assert text in run.errors
