@@ -25,7 +25,6 @@ namespace fletching::conformance {
 namespace {
 
 constexpr int kPipe = 3;  // file descriptor in the child: stdout belongs to the subject
-constexpr int kMostProcesses = 100;
 constexpr int kNoSubjectCode = 3;
 
 // --- In the child: one JSON object per line, for the start of a case and for its result ---
@@ -200,7 +199,8 @@ int run_child(int count, char** arguments) {
 RunStatus run_subject(const Request& request, int seconds, const Report& report) {
   std::string subject;
   int begun = 0;
-  for (int i = 0; i < kMostProcesses; ++i) {
+  int hangs = 0;
+  for (int i = 0; i < kMostProcesses && hangs < request.most_hangs; ++i) {
     const auto child = start(request, begun);
     if (!child) return RunStatus::kFailed;
     std::string playing;
@@ -231,9 +231,10 @@ RunStatus run_subject(const Request& request, int seconds, const Report& report)
       return is_done ? RunStatus::kDone : RunStatus::kFailed;
     }
     report(how_it_ended(subject, playing, ended, status, seconds));
+    if (!ended) ++hangs;
   }
-  std::fprintf(stderr, "fletching_conformance: %s: expected at most %d crashes\n", subject.c_str(),
-               kMostProcesses - 1);
+  report({{"error", subject + ": stopped after " + std::to_string(hangs) + " hangs, of at most " +
+                        std::to_string(kMostProcesses) + " crashes and hangs"}});
   return RunStatus::kFailed;
 }
 

@@ -13,16 +13,19 @@
 
 namespace fletching::conformance {
 
+/// The run ends after so many crashes and hangs.
+inline constexpr int kMostProcesses = 100;
+
 /// The library with the subject, and the cases to play.
 struct Request {
   std::string library;
   std::string host;  // a program that plays `library` instead of this one; "": this one
   int subject = 0;
-  std::string group;      // "": all
-  std::string case_name;  // "": all
-  std::string
-      function;      // "": plays the subjects of the library; else a function of fletching/roles.h
-  std::string role;  // of the function
+  std::string group;                    // "": all
+  std::string case_name;                // "": all
+  std::string function;                 // a function of fletching/roles.h; "": plays the subjects
+  std::string role;                     // of the function
+  int most_hangs = kMostProcesses;      // ends after so many
   int level = FLETCHING_VALIDATE_DATA;  // of the validation layer, for a function
 };
 
@@ -48,7 +51,7 @@ enum class RunStatus { kDone, kNoSubject, kFailed };
 
 /// Plays all cases of a subject or of the function, with one result each. If a process crashes, or
 /// is silent for `seconds`, its current case is wrong and a new process plays the next one. Ends
-/// after 100 processes.
+/// after kMostProcesses.
 RunStatus run_subject(const Request& request, int seconds, const Report& report);
 
 }  // namespace fletching::conformance

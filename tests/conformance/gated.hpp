@@ -67,12 +67,16 @@ class Account {
     const FletchingProducerCounters counters = read();
     left_ = counters.exported - counters.released;
   }
-  void expect_released(Case& played) const {
+  /// Returns "" if everything is released, else what is not.
+  [[nodiscard]] std::string problem() const {
     const FletchingProducerCounters counters = read();
     const std::int64_t expected = counters.exported - left_;
-    if (counters.released == expected) return;
-    played.wrong("expected " + std::to_string(expected) + " releases, got " +
-                 std::to_string(counters.released));
+    if (counters.released == expected) return "";
+    return "expected " + std::to_string(expected) + " releases, got " +
+           std::to_string(counters.released);
+  }
+  void expect_released(Case& played) const {
+    if (const std::string text = problem(); !text.empty()) played.wrong(text);
   }
 
  private:

@@ -14,6 +14,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).with_name("library.c")
+INCLUDES = (f"-I{REPOSITORY}/cpp/include", f"-I{REPOSITORY}/tests/conformance/include")
 VARIANTS = ("CORRECT", "BROKEN", "CRASHES", "HANGS", "LEAKS")
 
 
@@ -50,8 +51,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         path = folder / f"lib{variant.lower()}.so"
         if not path.exists():
             options = ["-std=c99", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
-            include = f"-I{REPOSITORY / 'cpp' / 'include'}"
-            command = ["cc", *options, f"-D{variant}", include, "-o", str(path), str(SOURCE)]
+            command = ["cc", *options, f"-D{variant}", *INCLUDES, "-o", str(path), str(SOURCE)]
             subprocess.run(command, check=True)
         return path
 

@@ -1,13 +1,14 @@
 /* A library that is tested with `fletching validate`: it counts to three. test_validate.py compiles
  * it in variants: correct by default, BROKEN breaks three rules, CRASHES, HANGS and LEAKS. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fletching/abi.h"
-#include "fletching/dlpack.h"
+#include "fletching/conformance.h"
+#include "fletching/roles.h"
 
 enum { kBatches = 3 };
 
@@ -185,4 +186,126 @@ int sum_tensor(DLManagedTensorVersioned* tensor) {
   if (tensor->deleter != NULL) tensor->deleter(tensor);
 #endif
   return is_sound ? 0 : ENOTSUP;
+}
+
+/* --- An async stream without batches --- */
+
+struct Sender {
+  struct ArrowAsyncProducer base;
+  struct ArrowAsyncDeviceStreamHandler* handler;
+  int is_cancelled; /* atomic, and so is the next */
+  int is_invalid;
+};
+
+static void Request(struct ArrowAsyncProducer* self, int64_t n) {
+  struct Sender* sender = self->private_data;
+  if (n <= 0) __atomic_store_n(&sender->is_invalid, 1, __ATOMIC_SEQ_CST);
+}
+
+static void Cancel(struct ArrowAsyncProducer* self) {
+  struct Sender* sender = self->private_data;
+  __atomic_store_n(&sender->is_cancelled, 1, __ATOMIC_SEQ_CST);
+}
+
+static void* Send(void* argument) {
+  struct Sender* sender = argument;
+  struct ArrowAsyncDeviceStreamHandler* handler = sender->handler;
+  struct ArrowSchema schema;
+  count_schema(&schema);
+#ifdef BROKEN
+  handler->on_next_task(handler, NULL, NULL);
+#endif
+  const int code = handler->on_schema(handler, &schema);
+  if (schema.release != NULL) schema.release(&schema);
+  const int is_over = code != 0 || __atomic_load_n(&sender->is_cancelled, __ATOMIC_SEQ_CST);
+  if (!is_over && __atomic_load_n(&sender->is_invalid, __ATOMIC_SEQ_CST)) {
+    handler->on_error(handler, EINVAL, "expected a positive number of batches", NULL);
+  } else if (!is_over) {
+    handler->on_next_task(handler, NULL, NULL);
+  }
+  handler->release(handler);
+  free(sender);
+  return NULL;
+}
+
+int count_async(struct ArrowAsyncDeviceStreamHandler* handler) {
+  struct Sender* sender = calloc(1, sizeof *sender);
+  if (sender == NULL) return ENOMEM;
+  sender->base = (struct ArrowAsyncProducer){
+      .device_type = ARROW_DEVICE_CPU, .request = Request, .cancel = Cancel};
+  sender->base.private_data = sender;
+  sender->handler = handler;
+  handler->producer = &sender->base;
+  pthread_t thread;
+  const int code = pthread_create(&thread, NULL, Send, sender);
+  if (code == 0) return pthread_detach(thread);
+  free(sender);
+  return code;
+}
+
+/* --- A handler that takes every batch --- */
+
+static int OnSchema(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema* schema) {
+  if (schema == NULL || schema->release == NULL) return EINVAL;
+  schema->release(schema);
+  if (self->producer == NULL || self->producer->request == NULL) return EINVAL;
+  self->producer->request(self->producer, 1);
+  return 0;
+}
+
+static int OnTask(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowAsyncTask* task,
+                  const char* metadata) {
+  (void)metadata;
+  if (task == NULL) return 0;
+  if (task->extract_data == NULL) return EINVAL;
+#ifndef LEAKS
+  struct ArrowDeviceArray array = {.reserved = {0}};
+  if (task->extract_data(task, &array) == 0 && array.array.release != NULL) {
+    array.array.release(&array.array);
+  }
+#endif
+  self->producer->request(self->producer, 1);
+  return 0;
+}
+
+static void OnError(struct ArrowAsyncDeviceStreamHandler* self, int code, const char* message,
+                    const char* metadata) {
+  (void)self, (void)code, (void)message, (void)metadata;
+}
+
+static void ReleaseHandler(struct ArrowAsyncDeviceStreamHandler* self) { free(self); }
+
+int sum_async(struct ArrowAsyncDeviceStreamHandler** out) {
+  struct ArrowAsyncDeviceStreamHandler* handler = calloc(1, sizeof *handler);
+  if (handler == NULL) return ENOMEM;
+  handler->on_schema = OnSchema;
+  handler->on_next_task = OnTask;
+  handler->on_error = OnError;
+  handler->release = ReleaseHandler;
+  *out = handler;
+  return 0;
+}
+
+/* --- The same library as a subject --- */
+
+static int PassSchema(void* context, struct ArrowSchema* in, struct ArrowSchema* out,
+                      struct FletchingMessage* message) {
+  (void)context;
+  if (in->release == NULL) {
+    strcpy(message->text, "schema: expected a live one, got a released one");
+    return EINVAL;
+  }
+  *out = *in;
+#ifdef BROKEN
+  out->flags = 0;
+#endif
+  in->release = NULL;
+  return 0;
+}
+
+FLETCHING_CONFORMANCE_EXPORT const struct FletchingSubject* FletchingConformanceSubject(
+    int32_t index) {
+  static const struct FletchingSubject kSubject = {
+      .size = sizeof kSubject, .name = "counter", .schema = PassSchema};
+  return index == 0 ? &kSubject : NULL;
 }

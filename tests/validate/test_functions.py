@@ -14,7 +14,15 @@ PRODUCERS = {
     "array-producer": "count_array",
     "device-array-producer": "count_device_array",
     "stream-producer": "count_stream",
+    "async-producer": "count_async",
     "tensor-producer": "count_tensor",
+}
+CONSUMERS = {
+    "array-consumer": "sum_array",
+    "device-array-consumer": "sum_device_array",
+    "stream-consumer": "sum_stream",
+    "async-consumer": "sum_async",
+    "tensor-consumer": "sum_tensor",
 }
 
 
@@ -23,7 +31,7 @@ def test_correct_producer_has_no_finding(library: Library, role: str) -> None:
     run = validate(f"{library('CORRECT')}:{PRODUCERS[role]}", "--as", role, "--json")
     assert (run.code, run.report["findings"], run.report["incomplete"]) == (0, [], None)
     assert {case["verdict"] for case in run.report["cases"]} == {"right"}
-    assert f"{role}/read" in {case["name"] for case in run.report["cases"]}
+    assert len(run.report["cases"]) >= 3
 
 
 @pytest.mark.parametrize(
@@ -45,6 +53,14 @@ def test_correct_producer_has_no_finding(library: Library, role: str) -> None:
                 "check.call-fails",
                 "release.marks-released",
                 "stream.errno-codes",
+            },
+        ),
+        (
+            "async-producer",
+            {
+                "async-next.null-task-is-end",
+                "async-next.only-release-after-failure",
+                "async-schema.first-and-once",
             },
         ),
         ("tensor-producer", {"dlpack.strides-not-null"}),
@@ -93,6 +109,60 @@ def test_leak_of_producer_is_finding(library: Library, role: str) -> None:
     assert (run.code, run.rules()) == (1, {"check.leak"})
 
 
+@pytest.mark.parametrize("role", CONSUMERS)
+def test_correct_consumer_has_only_notes(library: Library, role: str) -> None:
+    run = validate(f"{library('CORRECT')}:{CONSUMERS[role]}", "--as", role, "--json")
+    assert (run.code, run.rules(), run.report["incomplete"]) == (0, set(), None)
+    assert {case["verdict"] for case in run.report["cases"]} <= {"right", "not-supported"}
+    assert len(run.report["cases"]) >= 29
+
+
+@pytest.mark.parametrize(
+    ("variant", "role", "rules"),
+    [
+        ("LEAKS", "array-consumer", {"check.account"}),
+        ("LEAKS", "tensor-consumer", {"check.account"}),
+        ("BROKEN", "stream-consumer", {"check.account", "stream.get-last-error-only-after-error"}),
+    ],
+)
+def test_broken_consumer_has_its_rules(
+    library: Library, variant: str, role: str, rules: set[str]
+) -> None:
+    run = validate(f"{library(variant)}:{CONSUMERS[role]}", "--as", role, "--json")
+    assert (run.code, run.rules("error")) == (1, rules)
+    assert {finding["party"] for finding in run.report["findings"]} == {"consumer"}
+
+
+def test_consumer_that_extracts_no_task_is_found(library: Library) -> None:
+    options = ["--as", "async-consumer", "--case", "producer.good", "--timeout", "4", "--json"]
+    run = validate(f"{library('LEAKS')}:sum_async", *options)
+    assert (run.code, run.rules()) == (1, {"check.account"})
+
+
+def test_crash_on_broken_struct_is_warning(library: Library) -> None:
+    run = validate(f"{library('CRASHES')}:sum_array", "--as", "array-consumer", "--json")
+    assert (run.code, run.rules("error"), run.rules("warning")) == (1, set(), {"check.crash"})
+
+
+def test_refusal_is_note(library: Library) -> None:
+    options = ["--as", "array-consumer", "--case", "boolean.whole", "--json"]
+    run = validate(f"{library('CORRECT')}:sum_array", *options)
+    assert (run.code, run.rules("note")) == (0, {"check.refuses-valid"})
+
+
+def test_subject_is_played_with_its_groups(library: Library) -> None:
+    run = validate("--subject", library("CORRECT"), "--group", "schemas", "--json")
+    assert (run.code, run.report["findings"]) == (0, [])
+    assert len(run.report["cases"]) > 200
+
+
+def test_broken_subject_has_findings(library: Library) -> None:
+    options = ["--group", "schemas", "--case", "format.empty", "--json"]
+    run = validate("--subject", library("BROKEN"), *options)
+    assert (run.code, run.rules()) == (1, {"check.answer"})
+    assert "schema.flags: expected 2, got 0" in run.report["findings"][0]["message"]
+
+
 def test_text_shows_finding_for_people(library: Library) -> None:
     target = f"{library('BROKEN')}:count_stream"
     run = validate(target, "--as", "stream-producer", "--case", "read")
@@ -104,6 +174,8 @@ def test_text_shows_finding_for_people(library: Library) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (["--subject", "libc.so.6"], "undefined symbol: FletchingConformanceSubject"),
+        (["--subject", "a.so", "b.so:f"], "two targets: expected TARGET or --subject"),
         ([], "no target: expected LIBRARY:FUNCTION"),
         (["libc.so.6:puts"], "no role: expected --as"),
         (["no/such.so:f", "--as", "stream-producer"], "no/such.so: no such file"),

@@ -44,7 +44,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_validate(root: Path, options: argparse.Namespace) -> int:
     target = target_of(options)
-    judgement = judge(run_lines(target.arguments, dict(target.environment)))
+    # The suite's peer reports what it waits for before the watchdog ends the case.
+    patience = {"FLETCHING_HOSTILE_SECONDS": str(max(1, options.timeout // 2))}
+    judgement = judge(run_lines(target.arguments, {**patience, **dict(target.environment)}))
     if judgement.problem and not judgement.cases:
         print(f"fletching: validate: {target.name}: {judgement.problem}", file=sys.stderr)
         return CANNOT_RUN

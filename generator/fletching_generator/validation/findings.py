@@ -125,6 +125,7 @@ class _Case:
         self.calls.append(text)
 
     def add(self, finding: Mapping[str, str]) -> None:
+        layer = tuple(finding["history"].splitlines())
         self.findings.append(
             Finding(
                 rule=finding["rule"] or "check.answer",
@@ -133,7 +134,7 @@ class _Case:
                 path=finding["path"],
                 message=finding["message"],
                 case=self.name,
-                history=tuple(self.calls) or tuple(finding["history"].splitlines()),
+                history=max(tuple(self.calls), layer, key=len),
             )
         )
 

@@ -13,6 +13,7 @@ ROLES = tuple(
     for party in ("producer", "consumer")
     for kind in ("array", "device-array", "stream", "device-stream", "async", "tensor")
 )
+_MOST_HANGS = 3  # each takes --timeout seconds
 LEVELS = ("protocol", "shape", "data")
 
 
@@ -39,7 +40,7 @@ def target_of(options: argparse.Namespace) -> Target:
 
 def _common(options: argparse.Namespace) -> tuple[str, ...]:
     case = ("--case", options.case) if options.case else ()
-    return "--seconds", str(options.timeout), *case
+    return "--seconds", str(options.timeout), "--most-hangs", str(_MOST_HANGS), *case
 
 
 def _subject(options: argparse.Namespace) -> Target:
