@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..errors import CANNOT_RUN, FINE, FOUND
-from .findings import Finding, Judgement, judge
+from ..files import replace_file
+from ..spec.load import load_declarations
+from .explain import explain
+from .findings import Finding, Judgement, Line, judge
+from .junit import as_junit
+from .record import read_record, write_record
 from .rule_links import Rules
 from .runner import run_lines
+from .sarif import as_sarif
+from .suppressions import read_suppressions, suppress
 from .targets import LEVELS, ROLES, Target, target_of
 from .text_report import as_text
 
@@ -38,24 +47,66 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"how long a case may be silent (default: {_TIMEOUT})",
     )
+    command.add_argument(
+        "--suppress", type=Path, metavar="FILE", help="leave out the findings that FILE lists"
+    )
+    command.add_argument("--sarif", type=Path, metavar="FILE", help="write the findings as SARIF")
+    command.add_argument("--junit", type=Path, metavar="FILE", help="write the cases as JUnit XML")
+    command.add_argument(
+        "--record", type=Path, metavar="FILE", help="write every call and result as JSON"
+    )
+    command.add_argument(
+        "--replay", type=Path, metavar="FILE", help="judge a recorded run, without the library"
+    )
+    command.add_argument("--explain", metavar="RULE", help="print a rule, its source and examples")
     command.add_argument("--notes", action="store_true", help="print notes, too")
     command.set_defaults(run=run_validate)
 
 
 def run_validate(root: Path, options: argparse.Namespace) -> int:
-    target = target_of(options)
-    # The suite's peer reports what it waits for before the watchdog ends the case.
-    patience = {"FLETCHING_HOSTILE_SECONDS": str(max(1, options.timeout // 2))}
-    judgement = judge(run_lines(target.arguments, {**patience, **dict(target.environment)}))
+    rules = Rules(root)
+    if options.explain:
+        print(explain(options.explain, rules), end="")
+        return FINE
+    suppressions = read_suppressions(options.suppress, root, rules) if options.suppress else ()
+    target, lines = _play(options)
+    judgement = judge(lines)
     if judgement.problem and not judgement.cases:
         print(f"fletching: validate: {target.name}: {judgement.problem}", file=sys.stderr)
         return CANNOT_RUN
-    rules = Rules(root)
+    judgement = suppress(judgement, suppressions, datetime.date.today())
+    _write_reports(judgement, target, rules, options)
     if options.json:
         print(json.dumps(as_json(judgement, target, rules), indent=2))
     else:
         print(as_text(judgement, target, rules, options.notes, options.paint), end="")
     return FOUND if judgement.count("error") + judgement.count("warning") else FINE
+
+
+def _play(options: argparse.Namespace) -> tuple[Target, Iterable[Line]]:
+    """Returns the target and the lines of its run, or those of a recorded run."""
+    if options.replay:
+        return read_record(options.replay)
+    target = target_of(options)
+    # The suite's peer reports what it waits for before the watchdog ends the case.
+    patience = {"FLETCHING_HOSTILE_SECONDS": str(max(1, options.timeout // 2))}
+    lines = run_lines(target.arguments, {**patience, **dict(target.environment)})
+    if options.record:
+        recorded = list(lines)
+        write_record(options.record, target, recorded)
+        return target, recorded
+    return target, lines
+
+
+def _write_reports(
+    judgement: Judgement, target: Target, rules: Rules, options: argparse.Namespace
+) -> None:
+    if options.sarif:
+        version = load_declarations(rules.root).project.version
+        report = as_sarif(judgement, target, rules, version)
+        replace_file(options.sarif, json.dumps(report, indent=2) + "\n")
+    if options.junit:
+        replace_file(options.junit, as_junit(judgement, target))
 
 
 def as_json(judgement: Judgement, target: Target, rules: Rules) -> dict[str, Any]:

@@ -31,6 +31,9 @@ class Rules:
                     return family.id, each
         return None
 
+    def is_known(self, rule: str) -> bool:
+        return rule in CHECKS or self.find(rule) is not None
+
     def text(self, rule: str) -> str:
         found = self.find(rule)
         return found[1].text if found else CHECKS.get(rule, "A limit of the checks.")

@@ -1,0 +1,49 @@
+"""The findings as SARIF 2.1.0, for code scanning services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .findings import Finding, Judgement
+from .rule_links import Rules
+from .targets import Target
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def as_sarif(judgement: Judgement, target: Target, rules: Rules, version: str) -> dict[str, Any]:
+    ids = sorted({finding.rule for finding in judgement.findings})
+    driver = {
+        "name": "fletching",
+        "version": version,
+        "informationUri": "https://github.com/fletching/fletching",
+        "rules": [
+            {
+                "id": rule,
+                "shortDescription": {"text": rules.text(rule)},
+                "helpUri": rules.link(rule),
+            }
+            for rule in ids
+        ],
+    }
+    results = [_result(finding, ids.index(finding.rule), target) for finding in judgement.findings]
+    run = {"tool": {"driver": driver}, "results": results}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(finding: Finding, rule: int, target: Target) -> dict[str, Any]:
+    place = f"{finding.path}: " if finding.path else ""
+    text = "\n".join([f"{place}{finding.message}", *finding.history])
+    logical = finding.path or finding.case
+    location = {
+        "physicalLocation": {"artifactLocation": {"uri": target.file}},
+        "logicalLocations": [{"fullyQualifiedName": f"{target.name}: {logical}"}],
+    }
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rule,
+        "level": finding.severity,
+        "message": {"text": text},
+        "locations": [location],
+        "partialFingerprints": {"finding/v1": f"{finding.rule}/{finding.party}/{logical}"},
+    }
