@@ -178,7 +178,7 @@ def test_text_shows_finding_for_people(library: Library) -> None:
     ("arguments", "text"),
     [
         (["--subject", "libc.so.6"], "undefined symbol: FletchingConformanceSubject"),
-        (["--subject", "a.so", "b.so:f"], "two targets: expected TARGET or --subject"),
+        (["--subject", "a.so", "b.so:f"], "two targets: expected one of"),
         ([], "no target: expected LIBRARY:FUNCTION"),
         (["libc.so.6:puts"], "no role: expected --as"),
         (["no/such.so:f", "--as", "stream-producer"], "no/such.so: no such file"),

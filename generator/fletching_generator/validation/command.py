@@ -34,6 +34,20 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--subject", metavar="LIBRARY", help="every subject of a shared library")
     command.add_argument(
+        "--python", metavar="MODULE:EXPRESSION", help="a Python object that exports data"
+    )
+    command.add_argument(
+        "--consumes",
+        action="store_true",
+        help="with --python: a function that takes such an object; --as names its role",
+    )
+    command.add_argument(
+        "--interpreter",
+        default=sys.executable,
+        metavar="PYTHON",
+        help="the Python that has the module (default: the one of this command)",
+    )
+    command.add_argument(
         "--group", action="append", default=[], help="of the subjects, only this one (repeatable)"
     )
     command.add_argument("--case", help="only this case, or those that begin so: 'stream.*'")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
+from ..installation import find_program
+from .runner import PROGRAM
 
 ROLES = tuple(
     f"{kind}-{party}"
     for party in ("producer", "consumer")
     for kind in ("array", "device-array", "stream", "device-stream", "async", "tensor")
 )
+_PYTHON_KINDS = ("array", "device-array", "stream", "device-stream")
+_LIBRARY = "libfletching_validate.so"  # beside the program
+_HOST = Path(__file__).with_name("host_main.py")
 _MOST_HANGS = 3  # each takes --timeout seconds
 LEVELS = ("protocol", "shape", "data")
 
@@ -27,14 +33,17 @@ class Target:
 
 def target_of(options: argparse.Namespace) -> Target:
     """Returns the target that the options name. Raises UsageError."""
-    if options.subject and options.target:
-        raise UsageError("validate: two targets: expected TARGET or --subject, got both")
+    if sum(map(bool, (options.target, options.subject, options.python))) > 1:
+        raise UsageError("validate: two targets: expected one of LIBRARY, --subject and --python")
     if options.subject:
         return _subject(options)
+    if options.python:
+        return _python(options)
     if options.target:
         return _function(options)
     raise UsageError(
-        "validate: no target: expected LIBRARY:FUNCTION --as ROLE, or --subject LIBRARY"
+        "validate: no target: expected LIBRARY:FUNCTION --as ROLE, --subject LIBRARY, or "
+        "--python MODULE:EXPRESSION"
     )
 
 
@@ -59,6 +68,30 @@ def _function(options: argparse.Namespace) -> Target:
     call = ("--function", function, "--as", options.role, "--level", level)
     name = f"{function} in {library} as {options.role}"
     return Target(name, library, (*_common(options), *call, _library(library)))
+
+
+def _python(options: argparse.Namespace) -> Target:
+    """A consumer has the role of --as, by default that of a stream."""
+    module, _, expression = options.python.partition(":")
+    if not module or not expression:
+        text = f"expected MODULE:EXPRESSION, got '{options.python}'"
+        raise UsageError(f"validate: --python: {text}")
+    kind = ""
+    if options.consumes:
+        kind, _, party = (options.role or "stream-consumer").rpartition("-")
+        if party != "consumer" or kind not in _PYTHON_KINDS:
+            known = ", ".join(f"{each}-consumer" for each in _PYTHON_KINDS)
+            raise UsageError(f"validate: --as {options.role}: expected one of {known}")
+    target = {
+        "python": options.python,
+        "consumes": kind,
+        "level": LEVELS.index(options.level),
+        "library": str(Path(find_program(PROGRAM)).with_name(_LIBRARY)),
+    }
+    arguments = (*_common(options), "--host", options.interpreter, str(_HOST))
+    environment = (("FLETCHING_VALIDATE_TARGET", json.dumps(target)),)
+    role = f" as {kind}-consumer" if kind else ""
+    return Target(f"{options.python}{role}", module, arguments, environment)
 
 
 def _library(name: str) -> str:

@@ -1,0 +1,97 @@
+"""Python objects and functions: correct ones have no finding, broken ones have their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Run, validate
+
+
+@pytest.fixture
+def run(library: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """Validates an expression of exporters.py, which exports the structs of the library."""
+    monkeypatch.setenv("FLETCHING_COUNTER", str(library("CORRECT")))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+    def validated(expression: str, *options: str) -> Run:
+        return validate("--python", f"exporters:{expression}", "--json", *options)
+
+    return validated
+
+
+@pytest.mark.parametrize(("expression", "cases"), [("Array()", 9), ("Stream()", 12)])
+def test_correct_object_has_no_finding(
+    run: Callable[..., Run], expression: str, cases: int
+) -> None:
+    found = run(expression)
+    assert (found.code, found.report["findings"]) == (0, [])
+    assert len(found.report["cases"]) == cases
+
+
+@pytest.mark.parametrize(
+    ("expression", "rules"),
+    [
+        ("WrongNames()", {"capsule.names", "check.call-fails"}),
+        ("WithoutDestructor()", {"capsule.destructor-releases"}),
+        ("WithoutRequest()", {"check.exception"}),
+        ("CudaArray(stream=0)", {"cai-stream.not-zero"}),
+        ("CudaArray(shape=[3])", {"cai.shape-tuple"}),
+        ("CudaArray(shape=(0,))", {"cai.zero-size-pointer"}),
+    ],
+)
+def test_broken_object_has_its_rules(
+    run: Callable[..., Run], expression: str, rules: set[str]
+) -> None:
+    found = run(expression)
+    assert (found.code, found.rules()) == (1, rules)
+
+
+def test_structs_of_object_pass_through_layer(
+    run: Callable[..., Run], library: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLETCHING_COUNTER", str(library("BROKEN")))
+    found = run("Array()", "--case", "read")
+    assert (found.code, found.rules()) == (
+        1,
+        {"array.buffers-null-only-when", "release.marks-released"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "rules"),
+    [("consume", set()), ("hold", {"check.account"}), ("fail", {"check.refuses-valid"})],
+)
+def test_consuming_function(run: Callable[..., Run], function: str, rules: set[str]) -> None:
+    options = ["--consumes", "--as", "array-consumer", "--case", "array.good"]
+    found = run(function, *options)
+    assert (found.code, found.rules()) == (1 if rules else 0, rules)
+    assert len(found.report["cases"]) == 1
+
+
+@pytest.mark.parametrize("expression", ["array([1, 2])", "table({'a': [1, 2]})"])
+def test_pyarrow_has_no_finding(expression: str) -> None:
+    found = validate("--python", f"pyarrow:{expression}", "--json")
+    assert (found.code, found.report["findings"]) == (0, [])
+
+
+def test_numpy_tensor_has_no_finding() -> None:
+    found = validate("--python", "numpy:arange(3)", "--json")
+    assert (found.code, found.report["findings"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["json:loads"], "no protocol: expected one of __arrow_c_array__"),
+        (["json:no_name"], "cannot evaluate: NameError"),
+        (["no_module:x"], "cannot evaluate: ModuleNotFoundError"),
+        (["json"], "expected MODULE:EXPRESSION, got 'json'"),
+        (["json:loads", "--consumes", "--as", "async-consumer"], "--as async-consumer: expected"),
+    ],
+)
+def test_unusable_python_target_exits_2(arguments: list[str], text: str) -> None:
+    found = validate("--python", *arguments)
+    assert (found.code, found.output) == (2, "")
+    assert text in found.errors
