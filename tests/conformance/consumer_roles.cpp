@@ -13,7 +13,7 @@
 namespace fletching::conformance {
 namespace {
 
-/// What a consumer is given, and what it must answer.
+/// The input of a consumer, and the expected result.
 struct Given {
   std::string name;
   std::string about;
@@ -26,8 +26,8 @@ struct Given {
   }
 };
 
-/// Compares the result of a function with the outcome of the case. Only what the peer counts is
-/// certain: a function that returns 0 may not have looked, and one that fails may not support it.
+/// Compares the result of a function with the outcome of the case. Neither result is certain: a
+/// function may skip the broken part, or may not support the type.
 /// `failures`: the calls of the function that have failed.
 void judge_result(Case& played, const Given& given, int code, std::int64_t failures = 0) {
   const std::string got = "got " + std::to_string(code);

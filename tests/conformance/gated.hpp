@@ -67,7 +67,7 @@ class Account {
     const FletchingProducerCounters counters = read();
     left_ = counters.exported - counters.released;
   }
-  /// Returns "" if everything is released, else what is not.
+  /// Returns "" if everything is released, or else the expected and actual number of releases.
   [[nodiscard]] std::string problem() const {
     const FletchingProducerCounters counters = read();
     const std::int64_t expected = counters.exported - left_;

@@ -111,7 +111,7 @@ int run(int count, char** arguments) {
     if (lines.is_open()) {
       lines << result.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
     }
-    if (result.contains("error")) {
+    if (result.contains("error") && !lines.is_open()) {
       std::fprintf(stderr, "fletching_conformance: %s\n", text(result, "error").c_str());
     }
     if (!result.contains("verdict")) return;

@@ -61,7 +61,7 @@ std::size_t allocated() noexcept {
 #endif
 }
 
-/// Reports a leak if the memory grows in each of several rounds, after one that fills the caches of
+/// Reports a leak if the memory grows in each of several rounds. A first round fills the caches of
 /// the library.
 template <class Call>
 void play_leaks(Run& run, const char* role, const Call& call) {
@@ -244,7 +244,7 @@ bool fill_stream(Case& played, const Target& target, std::uint32_t stress, Held<
   return code == 0;
 }
 
-/// What a polite consumer has read. `batches` is negative if the stream did not end.
+/// The content of a stream. `batches` is negative if the stream did not end.
 struct Content {
   std::int64_t batches = -1;
   bool failed = false;

@@ -180,6 +180,7 @@ def test_text_shows_finding_for_people(library: Library) -> None:
         (["--subject", "libc.so.6"], "undefined symbol: FletchingConformanceSubject"),
         (["--subject", "a.so", "b.so:f"], "two targets: expected one of"),
         ([], "no target: expected LIBRARY:FUNCTION"),
+        (["libc.so.6:puts", "--as", "stream-producer", "--case", "no"], "case_name is unknown"),
         (["libc.so.6:puts"], "no role: expected --as"),
         (["no/such.so:f", "--as", "stream-producer"], "no/such.so: no such file"),
         (["libc.so.6:no_such", "--as", "stream-producer"], "undefined symbol: no_such"),

@@ -70,6 +70,18 @@ def test_consuming_function(run: Callable[..., Run], function: str, rules: set[s
     assert len(found.report["cases"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("function", "role"),
+    [("numpy:from_dlpack", "tensor-consumer"), ("pyarrow:array", "array-consumer")],
+)
+def test_library_function_has_no_error(function: str, role: str) -> None:
+    kind = role.partition("-")[0]
+    options = ["--consumes", "--as", role, "--case", f"{kind}.good*", "--json"]
+    found = validate("--python", function, *options)
+    assert found.rules("error") == set()
+    assert {case["name"].partition("/")[2] for case in found.report["cases"]} >= {f"{kind}.good"}
+
+
 @pytest.mark.parametrize("expression", ["array([1, 2])", "table({'a': [1, 2]})"])
 def test_pyarrow_has_no_finding(expression: str) -> None:
     found = validate("--python", f"pyarrow:{expression}", "--json")
@@ -84,6 +96,7 @@ def test_numpy_tensor_has_no_finding() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (["pyarrow:nulls(1)", "--case", "no"], "no case was played: expected another --case"),
         (["json:loads"], "no protocol: expected one of __arrow_c_array__"),
         (["json:no_name"], "cannot evaluate: NameError"),
         (["no_module:x"], "cannot evaluate: ModuleNotFoundError"),

@@ -85,8 +85,9 @@ def run_validate(root: Path, options: argparse.Namespace) -> int:
     suppressions = read_suppressions(options.suppress, root, rules) if options.suppress else ()
     target, lines = _play(options)
     judgement = judge(lines)
-    if judgement.problem and not judgement.cases:
-        print(f"fletching: validate: {target.name}: {judgement.problem}", file=sys.stderr)
+    if not judgement.cases:
+        problem = judgement.problem or "no case was played: expected another --case or --group"
+        print(f"fletching: validate: {target.name}: {problem}", file=sys.stderr)
         return CANNOT_RUN
     judgement = suppress(judgement, suppressions, datetime.date.today())
     _write_reports(judgement, target, rules, options)
@@ -102,7 +103,7 @@ def _play(options: argparse.Namespace) -> tuple[Target, Iterable[Line]]:
     if options.replay:
         return read_record(options.replay)
     target = target_of(options)
-    # The suite's peer reports what it waits for before the watchdog ends the case.
+    # The hostile peer reports a missing call before the watchdog ends the case.
     patience = {"FLETCHING_HOSTILE_SECONDS": str(max(1, options.timeout // 2))}
     lines = run_lines(target.arguments, {**patience, **dict(target.environment)})
     if options.record:

@@ -1,4 +1,4 @@
-"""What a run of fletching-validate says: its lines, judged as findings and cases."""
+"""Findings and cases from the lines of fletching-validate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Line = Mapping[str, Any]  # one line of fletching-validate (tests/conformance/ch
 SEVERITIES = ("error", "warning", "note")
 _KEPT_CALLS = 16
 
-# Findings that no published rule describes, and what they mean.
+# Findings without a published rule, with their meaning.
 CHECKS = {
     "check.crash": "The process of the library ended in this case, by a signal or by exit.",
     "check.hang": "The case did not end within --timeout seconds.",
@@ -101,7 +101,7 @@ def judge(lines: Iterable[Line]) -> Judgement:
 
 
 def _merge(merged: dict[tuple[str, ...], Finding], findings: Iterable[Finding]) -> None:
-    """Adds the findings of a case, and counts it for those that an earlier case has."""
+    """Adds the findings of a case. Counts the case for each known finding."""
     first: dict[tuple[str, ...], Finding] = {}
     for finding in findings:
         first.setdefault(finding.identity, finding)

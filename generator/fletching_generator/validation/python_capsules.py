@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, PYFUNCTYPE, c_char_p, c_int, c_int64, c_void_p
+import sys
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, ClassVar
 
 
@@ -114,28 +115,39 @@ class Hook:
         words[at] = ctypes.cast(callback, c_void_p).value
 
 
-def capsule_of(kind: Any, address: Any) -> Any:
-    """Returns a capsule of a copy of the struct, which releases it if it is still there. Moves the
-    struct out of `address`."""
-    copy = (c_int64 * kind.words)()
-    ctypes.memmove(copy, address, kind.size)
+class Owned:
+    """A capsule of a struct of the suite.
+
+    It has no destructor, which would run while an exception is pending: ctypes cannot do that.
+    """
+
+    _held: ClassVar[list[Any]] = []  # by a consumer: the struct must stay
+
+    def __init__(self, name: bytes, address: int, words: Any, release: int) -> None:
+        self.capsule = _new(address, name, None)
+        self._struct = address, words, release
+        self._references = sys.getrefcount(self.capsule)
+
+    def end(self) -> None:
+        """Releases the struct if no consumer has moved it out or still holds the capsule."""
+        if sys.getrefcount(self.capsule) > self._references:
+            self._held.append(self)
+            return
+        address, words, release = self._struct
+        is_used = _get_name(self.capsule) == USED[TENSOR]
+        if words[release] and not is_used:
+            CFUNCTYPE(None, c_void_p)(words[release])(address)
+
+
+def capsule_of(kind: Kind, address: int) -> Owned:
+    """Moves the struct at the address into a capsule."""
+    words = (c_int64 * kind.words)()
+    ctypes.memmove(words, address, kind.size)
     words_at(address, kind.words)[kind.release] = 0
-    capsule = _new(ctypes.addressof(copy), kind.name, ctypes.cast(_destructor, c_void_p))
-    _owned[ctypes.addressof(copy)] = copy, kind
-    return capsule
+    return Owned(kind.name, ctypes.addressof(words), words, kind.release)
 
 
-_owned: dict[int, tuple[Any, Kind]] = {}
-
-
-def _destroy(capsule: Any) -> None:
-    """The destructor of a capsule of ours."""
-    get_name = PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
-    get_pointer = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
-    address = get_pointer(capsule, get_name(capsule))
-    copy, kind = _owned.pop(address)
-    if copy[kind.release]:
-        CFUNCTYPE(None, c_void_p)(copy[kind.release])(address)
-
-
-_destructor = PYFUNCTYPE(None, c_void_p)(_destroy)
+def tensor_capsule_of(address: int) -> Owned:
+    """Returns a capsule of the tensor. A consumer that takes the tensor renames it."""
+    words = words_at(address, DELETER[TENSOR] + 1)
+    return Owned(TENSOR, address, words, DELETER[TENSOR])

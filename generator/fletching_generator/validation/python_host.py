@@ -9,9 +9,7 @@ plain C functions, which the conformance suite plays in the roles of fletching/r
 from __future__ import annotations
 
 import ctypes
-import errno
 import gc
-import importlib
 import json
 import os
 import sys
@@ -28,23 +26,17 @@ from .python_capsules import (
     FindingError,
     Hook,
     address_of,
-    capsule_of,
     checked_capsules,
     name_of,
     rename,
     words_at,
 )
+from .python_consumers import play_arrow_consumer, play_tensor_consumer
 from .python_cuda_array import check_dictionary
-from .python_suite import Host
+from .python_suite import Host, errno_of, evaluate
 
 NO_SUBJECT = 3
 TARGET = "FLETCHING_VALIDATE_TARGET"
-
-
-def evaluate(text: Any) -> Any:
-    """Returns the value of `module:expression`, whose names are those of the module."""
-    module, _, expression = text.partition(":")
-    return eval(expression, vars(importlib.import_module(module)))
 
 
 # --- Producers ---
@@ -57,12 +49,6 @@ def exported(host: Any, method: Any, **keywords: Any) -> Any:
     returned = getattr(value, method)(**keywords)
     host.call(f"{method} returned {type(returned).__name__}")
     return returned
-
-
-def errno_of(error: Any) -> int:
-    if isinstance(error, (NotImplementedError, TypeError)):
-        return errno.ENOTSUP
-    return error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
 
 
 def play_arrow_producer(host: Any, role: Any) -> None:
@@ -214,47 +200,6 @@ def play_cuda_array(host: Any) -> None:
     host.play("cuda-array-producer", "dictionary", lambda: check_dictionary(evaluate(host.name)))
 
 
-# --- Consumers ---
-
-
-class Given:
-    """An object with one protocol, whose capsules own the structs."""
-
-
-def play_arrow_consumer(host: Any, kind_name: Any) -> None:
-    method, kinds = METHODS[kind_name]
-    device = kind_name.startswith("device")
-
-    def consume(*structs: Any) -> int:
-        capsules = tuple(
-            capsule_of(kind, struct) for kind, struct in zip(kinds, structs, strict=True)
-        )
-        returned = [capsules if len(capsules) > 1 else capsules[0]]
-        del capsules
-        given, result = Given(), None
-
-        def export(requested_schema: Any = None, **keywords: Any) -> Any:
-            if device and any(value is not None for value in keywords.values()):
-                raise NotImplementedError("unknown keyword")
-            return returned.pop()
-
-        setattr(Given, method, staticmethod(export))
-        try:
-            result = evaluate(host.name)(given)
-            code = 0
-        except Exception as error:
-            host.call(f"raised {type(error).__name__}: {error}")
-            code = errno_of(error)
-        delattr(Given, method)
-        del given, result, export
-        returned.clear()
-        gc.collect()
-        return code
-
-    kind = CFUNCTYPE(c_int, *[c_void_p] * len(kinds))
-    host.play_role(f"{kind_name}-consumer", kind(consume))
-
-
 def play_producer(host: Any) -> None:
     value = evaluate(host.name)
     has = [role for role, (method, _) in METHODS.items() if hasattr(value, method)]
@@ -288,7 +233,9 @@ def main(index: Any, case: Any, skipped: Any) -> int:
         host.write(error=f"{host.name}: cannot evaluate: {type(error).__name__}: {error}")
         return 2
     del value
-    if target["consumes"]:
+    if target["consumes"] == "tensor":
+        play_tensor_consumer(host)
+    elif target["consumes"]:
         play_arrow_consumer(host, target["consumes"])
     else:
         play_producer(host)

@@ -4,6 +4,8 @@ library."""
 from __future__ import annotations
 
 import ctypes
+import errno
+import importlib
 import json
 import os
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_void_p
@@ -111,3 +113,15 @@ class Host:
         self.suite.FletchingConformanceRunFunction(
             role.encode(), function, self.target["level"], ctypes.byref(options), None, message
         )
+
+
+def evaluate(text: Any) -> Any:
+    """Returns the value of `module:expression`, whose names are those of the module."""
+    module, _, expression = text.partition(":")
+    return eval(expression, vars(importlib.import_module(module)))
+
+
+def errno_of(error: Any) -> int:
+    if isinstance(error, (NotImplementedError, TypeError, BufferError)):
+        return errno.ENOTSUP
+    return error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
 from ..errors import ProgramError
-from ..installation import find_program
+from ..installation import INSTALLED, find_program
 from .findings import Line
 
 PROGRAM = "fletching-validate"
@@ -27,7 +27,7 @@ def run_lines(arguments: Sequence[str], environment: Mapping[str, str]) -> Itera
                 [program, "--lines", f"/dev/fd/{writing}", *arguments],
                 pass_fds=[writing],
                 stdout=sys.stderr.fileno(),
-                env={**os.environ, **environment},
+                env={**os.environ, **_cases(), **environment},
             )
         except OSError as error:
             raise ProgramError(f"{program} cannot run: {error.strerror}") from None
@@ -37,6 +37,12 @@ def run_lines(arguments: Sequence[str], environment: Mapping[str, str]) -> Itera
             yield from _read(lines, sys.stderr)
             if process.wait() not in (0, 1, 2):
                 raise ProgramError(f"{program} cannot run: it ended with {process.returncode}")
+
+
+def _cases() -> dict[str, str]:
+    """Names the folder with the cases that a wheel has. A program of a clone knows its own."""
+    folder = INSTALLED / "corpus"
+    return {"FLETCHING_CASES": str(folder)} if folder.is_dir() else {}
 
 
 def _read(lines: IO[str], terminal: IO[str]) -> Iterator[Line]:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import ProgramError, UsageError
 from ..installation import find_program
 from .runner import PROGRAM
 
@@ -16,7 +16,7 @@ ROLES = tuple(
     for party in ("producer", "consumer")
     for kind in ("array", "device-array", "stream", "device-stream", "async", "tensor")
 )
-_PYTHON_KINDS = ("array", "device-array", "stream", "device-stream")
+_PYTHON_KINDS = ("array", "device-array", "stream", "device-stream", "tensor")
 _LIBRARY = "libfletching_validate.so"  # beside the program
 _HOST = Path(__file__).with_name("host_main.py")
 _MOST_HANGS = 3  # each takes --timeout seconds
@@ -82,11 +82,14 @@ def _python(options: argparse.Namespace) -> Target:
         if party != "consumer" or kind not in _PYTHON_KINDS:
             known = ", ".join(f"{each}-consumer" for each in _PYTHON_KINDS)
             raise UsageError(f"validate: --as {options.role}: expected one of {known}")
+    library = Path(find_program(PROGRAM)).with_name(_LIBRARY)
+    if not library.is_file():
+        raise ProgramError(f"{library} is not there: expected it beside {PROGRAM}")
     target = {
         "python": options.python,
         "consumes": kind,
         "level": LEVELS.index(options.level),
-        "library": str(Path(find_program(PROGRAM)).with_name(_LIBRARY)),
+        "library": str(library),
     }
     arguments = (*_common(options), "--host", options.interpreter, str(_HOST))
     environment = (("FLETCHING_VALIDATE_TARGET", json.dumps(target)),)

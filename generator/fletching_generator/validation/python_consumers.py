@@ -1,0 +1,85 @@
+"""Calls a function of Python with objects whose capsules own the structs of the suite."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from ctypes import CFUNCTYPE, c_int, c_void_p
+from typing import Any
+
+from .python_capsules import METHODS, Owned, capsule_of, tensor_capsule_of
+from .python_suite import Host, errno_of, evaluate
+
+CPU = (1, 0)  # the DLPack device
+
+
+class Given:
+    """An object with one Arrow method, which returns its capsules once."""
+
+    def __init__(self, capsules: list[Any], is_device: bool) -> None:
+        self._capsules, self._is_device = capsules, is_device
+
+    def export(self, requested_schema: object = None, **keywords: object) -> Any:
+        if self._is_device and any(value is not None for value in keywords.values()):
+            raise NotImplementedError("expected no keyword with a value")
+        if not self._capsules:
+            raise ValueError("expected one call, got two")
+        return self._capsules.pop()
+
+
+class GivenTensor:
+    """A tensor on the CPU, whose capsule it returns once."""
+
+    def __init__(self, capsules: list[Any]) -> None:
+        self._capsules = capsules
+
+    def __dlpack__(self, *, max_version: Any = None, **_: object) -> Any:
+        if max_version is None or max_version[0] < 1:
+            raise BufferError("expected max_version (1, 0) or later")
+        if not self._capsules:
+            raise ValueError("expected one call, got two")
+        return self._capsules.pop()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU
+
+
+def _consume(host: Host, given: Any, capsules: list[Any], owned: Sequence[Owned]) -> int:
+    """Calls the function. Drops its result, and releases what it has left in the capsules."""
+    try:
+        evaluate(host.name)(given)
+        code = 0
+    except Exception as error:
+        host.call(f"raised {type(error).__name__}: {error}")
+        code = errno_of(error)
+    capsules.clear()
+    gc.collect()
+    for each in owned:
+        each.end()
+    return code
+
+
+def play_arrow_consumer(host: Host, kind_name: str) -> None:
+    method, kinds = METHODS[kind_name]
+    # Consumers look for the method on the type.
+    given_type: Any = type("Given", (Given,), {method: Given.export})
+
+    def consume(*structs: int) -> int:
+        owned = [capsule_of(kind, struct) for kind, struct in zip(kinds, structs, strict=True)]
+        returned = tuple(each.capsule for each in owned)
+        capsules: list[Any] = [returned if len(returned) > 1 else returned[0]]
+        del returned
+        given = given_type(capsules, kind_name.startswith("device"))
+        return _consume(host, given, capsules, owned)
+
+    kind = CFUNCTYPE(c_int, *[c_void_p] * len(kinds))
+    host.play_role(f"{kind_name}-consumer", kind(consume))
+
+
+def play_tensor_consumer(host: Host) -> None:
+    def consume(tensor: int) -> int:
+        owned = tensor_capsule_of(tensor)
+        capsules = [owned.capsule]
+        return _consume(host, GivenTensor(capsules), capsules, [owned])
+
+    host.play_role("tensor-consumer", CFUNCTYPE(c_int, c_void_p)(consume))
