@@ -1,4 +1,4 @@
-"""Adds the spec to the source distribution and the wheels, and the C++ programs to a wheel."""
+"""Adds the spec and the cases to every package, and the C++ programs to a wheel."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _INSTALLED = "fletching_generator/installed"  # INSTALLED in fletching_generator/installation.py
 
+# Of tests/corpus: for fletching-validate, and for the examples of `validate --explain`.
+_CASES = ("data.json", "hostile.json", "public.json")
+
 
 class SpecAndPrograms(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -17,12 +20,16 @@ class SpecAndPrograms(BuildHookInterface[Any]):
             return
         root = Path(self.root)
         # Unpacked sources, unlike a clone, have the spec inside.
-        spec = root / "spec" if (root / "PKG-INFO").is_file() else root.parent / "spec"
+        unpacked = (root / "PKG-INFO").is_file()
+        spec = root / "spec" if unpacked else root.parent / "spec"
+        corpus = root / "corpus" if unpacked else root.parent / "tests" / "corpus"
         files: dict[str, str] = build_data["force_include"]
+        folder = "" if self.target_name == "sdist" else f"{_INSTALLED}/"
+        files[str(spec)] = f"{folder}spec"
+        for name in _CASES:
+            files[str(corpus / name)] = f"{folder}corpus/{name}"
         if self.target_name == "sdist":
-            files[str(spec)] = "spec"
             return
-        files[str(spec)] = f"{_INSTALLED}/spec"
         # Set by build-package: a folder, and the platform of its programs, such as linux_x86_64.
         programs = os.environ.get("FLETCHING_TOOLS_PROGRAMS")
         if programs:

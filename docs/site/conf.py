@@ -112,6 +112,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
             "docs/async",
             "docs/dlpack",
             "docs/c",
+            "docs/validate",
             "docs/testing",
             "docs/migrating",
             "generator/README",

@@ -17,6 +17,8 @@ INSTALLED = Path(__file__).resolve().parent / "installed"
 _CLONE = Path(__file__).resolve().parents[2]
 _BUILT = _CLONE / "build" / "bin"
 _REPOSITORY = "https://github.com/fletching/fletching"
+# FLETCHING_VALIDATE is kept for an option of libfletching.
+_VARIABLES = {"fletching-validate": "FLETCHING_VALIDATE_PROGRAM"}
 # The exit codes of the C++ programs. The system's loader has others.
 _OWN_CODES = (0, 2)
 
@@ -42,9 +44,8 @@ def require_clone(root: Path, command: str) -> None:
 
 
 def find_program(name: str) -> str:
-    """Returns the path of `fletching-extract` or `fletching-inspect`: from the environment variable
-    FLETCHING_EXTRACT or FLETCHING_INSPECT, the wheel, the build folder of the clone, or the PATH.
-    Raises ProgramError."""
+    """Returns the path of a C++ program: from its environment variable, such as FLETCHING_EXTRACT,
+    the wheel, the build folder of the clone, or the PATH. Raises ProgramError."""
     named = os.environ.get(_variable(name))
     if named:
         return named
@@ -76,7 +77,7 @@ def run_program(
 
 
 def _variable(name: str) -> str:
-    return name.upper().replace("-", "_")
+    return _VARIABLES.get(name, name.upper().replace("-", "_"))
 
 
 def _missing(name: str) -> str:

@@ -85,22 +85,36 @@ def test_commands_that_write_need_clone(
 
 
 @pytest.mark.parametrize(
-    ("command", "name"),
+    ("command", "name", "variable"),
     [
-        (["check-header", str(ABI)], "fletching-extract"),
-        (["check-header", "--json", str(ABI)], "fletching-extract"),
-        (["sync", "--dry-run", str(ABI)], "fletching-extract"),
-        (["devices"], "fletching-inspect"),
+        (["check-header", str(ABI)], "fletching-extract", "FLETCHING_EXTRACT"),
+        (["check-header", "--json", str(ABI)], "fletching-extract", "FLETCHING_EXTRACT"),
+        (["sync", "--dry-run", str(ABI)], "fletching-extract", "FLETCHING_EXTRACT"),
+        (["devices"], "fletching-inspect", "FLETCHING_INSPECT"),
+        (
+            ["validate", "libc.so.6:puts", "--as", "stream-producer"],
+            "fletching-validate",
+            "FLETCHING_VALIDATE_PROGRAM",
+        ),
+        (
+            ["validate", "--python", "json:loads"],
+            "fletching-validate",
+            "FLETCHING_VALIDATE_PROGRAM",
+        ),
     ],
 )
 def test_missing_program_is_reported(
-    command: list[str], name: str, installed: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str],
+    name: str,
+    variable: str,
+    installed: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(command) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert f"fletching: {name} is not in this installation: expected the wheel" in captured.err
-    assert f"set {name.upper().replace('-', '_')} to it: https://" in captured.err
+    assert f"set {variable} to it: https://" in captured.err
 
 
 def test_missing_program_in_clone_names_build(

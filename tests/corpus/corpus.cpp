@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "case_file.hpp"
+
 namespace {
 
 using nlohmann::json;
@@ -96,7 +98,7 @@ std::vector<Case> read_files() {
   std::vector<Case> cases;
   for (const char* path : {FLETCHING_CORPUS_CASES}) {
     try {
-      std::ifstream file(path);
+      std::ifstream file(fletching::case_file(path));
       if (!file) throw std::runtime_error("not found");
       read_cases(file, cases);
     } catch (const std::exception& error) {

@@ -1,6 +1,8 @@
 // Reads the cases of tests/corpus/hostile.json.
 #include "cases.hpp"
 
+#include "case_file.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +44,7 @@ std::string problem;  // why reading the file failed
 
 json read_cases() {
   try {
-    std::ifstream file(FLETCHING_HOSTILE_CASES);
+    std::ifstream file(fletching::case_file(FLETCHING_HOSTILE_CASES));
     if (!file) throw std::runtime_error("not found");
     json cases = json::parse(file).at("cases");
     resolve(cases);
