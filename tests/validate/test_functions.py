@@ -137,7 +137,7 @@ def test_broken_consumer_has_its_rules(
 
 
 def test_consumer_that_extracts_no_task_is_found(library: Library) -> None:
-    options = ["--as", "async-consumer", "--case", "producer.good", "--timeout", "4", "--json"]
+    options = ["--as", "async-consumer", "--case", "producer.good", "--timeout", "20", "--json"]
     run = validate(f"{library('LEAKS')}:sum_async", *options)
     assert (run.code, run.rules()) == (1, {"check.account"})
 

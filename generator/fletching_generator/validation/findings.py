@@ -117,9 +117,12 @@ class _Case:
         self.name = name
         self.calls: deque[str] = deque(maxlen=_KEPT_CALLS)
         self.findings: list[Finding] = []
+        self._is_broken = False  # the struct that the library got
 
     def note_call(self, text: str) -> None:
         """Joins a call and its result if no other call is between them."""
+        if text.startswith("given "):
+            self._is_broken = text.endswith("(broken)")
         if self.calls and text.startswith(f"{self.calls[-1]} returned"):
             self.calls.pop()
         self.calls.append(text)
@@ -141,11 +144,10 @@ class _Case:
     def end(self, line: Line) -> None:
         """Adds the finding for a crash or a hang. A library that crashes on a broken struct breaks
         no rule, so that is a warning."""
-        broken = any(c.startswith("given ") and c.endswith("(broken)") for c in self.calls)
         last = f"; last call: {self.calls[-1]}" if self.calls else ""
         rule = "check.hang" if line["ended"] == "hang" else "check.crash"
-        severity = "warning" if broken else "error"
-        text = line["message"] + (", given a broken struct" if broken else "") + last
+        severity = "warning" if self._is_broken else "error"
+        text = line["message"] + (", given a broken struct" if self._is_broken else "") + last
         party = next((p for p in ("producer", "consumer") if line["group"].endswith(p)), "")
         self.findings.append(Finding(rule, severity, party, "", text, self.name, tuple(self.calls)))
 
