@@ -156,6 +156,9 @@ int sum_array(struct ArrowSchema* schema, struct ArrowArray* array) {
 #ifdef CRASHES
   if (is_live && array->length < 0) abort();
 #endif
+#ifdef BROKEN
+  if (is_sound) return 0;
+#endif
   Release(schema, array);
   return is_sound ? 0 : is_live && !is_int32 ? ENOTSUP : EINVAL;
 }

@@ -122,6 +122,7 @@ def test_correct_consumer_has_only_notes(library: Library, role: str) -> None:
     [
         ("LEAKS", "array-consumer", {"check.account"}),
         ("LEAKS", "tensor-consumer", {"check.account"}),
+        ("BROKEN", "array-consumer", {"check.account"}),
         ("BROKEN", "stream-consumer", {"check.account", "stream.get-last-error-only-after-error"}),
     ],
 )

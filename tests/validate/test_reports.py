@@ -42,13 +42,21 @@ def test_record_has_every_call_with_its_result(record: Path) -> None:
     assert "get_next[2] returned -5" in calls
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}'])
-def test_replay_rejects_other_files(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a file of --record"),
+        ("[]", "expected a file of --record"),
+        ('{"format": 1}', "expected a file of --record"),
+        ('{"format": 2}', "format: expected 1, got 2"),
+    ],
+)
+def test_replay_rejects_other_files(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "run.json"
     path.write_text(text, "utf-8")
     run = validate("--replay", path)
     assert (run.code, run.output) == (2, "")
-    assert "run.json: " in run.errors
+    assert f"run.json: {message}" in run.errors
 
 
 def test_sarif_has_required_members(record: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class GivenTensor:
 
 
 def _consume(host: Host, given: Any, capsules: list[Any], owned: Sequence[Owned]) -> int:
-    """Calls the function. Drops its result, and releases what it has left in the capsules."""
+    """Calls the function, drops its result, and releases the remaining structs."""
     try:
         evaluate(host.name)(given)
         code = 0
