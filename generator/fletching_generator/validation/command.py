@@ -103,8 +103,8 @@ def _play(options: argparse.Namespace) -> tuple[Target, Iterable[Line]]:
     if options.replay:
         return read_record(options.replay)
     target = target_of(options)
-    # The hostile peer waits more than once in a case, and reports a missing call before the watchdog
-    # ends the case.
+    # The hostile peer waits more than once in a case. It must report a missing call before the
+    # watchdog ends the case.
     patience = {"FLETCHING_HOSTILE_SECONDS": str(max(1, options.timeout // 5))}
     lines = run_lines(target.arguments, {**patience, **dict(target.environment)})
     if options.record:
