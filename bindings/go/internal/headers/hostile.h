@@ -108,7 +108,7 @@ FLETCHING_HOSTILE_EXPORT int FletchingHostileStartProducer(
 FLETCHING_HOSTILE_EXPORT int FletchingHostileConsumeArray(const char* name,
                                                           struct ArrowDeviceArray* array,
                                                           struct FletchingMessage* message);
-/* The stream must return `batches` arrays and then its end. */
+/* The stream must return `batches` arrays and then its end; any number if `batches` is negative. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileConsumeStream(const char* name, int64_t batches,
                                                            struct ArrowArrayStream* stream,
                                                            struct FletchingMessage* message);
@@ -117,7 +117,7 @@ FLETCHING_HOSTILE_EXPORT int FletchingHostileConsumeDeviceStream(
     struct FletchingMessage* message);
 /* Opens a handler for the producer under test, which owns it afterwards. If no producer gets it,
  * the caller must call its release. The producer must have a schema, and `batches` batches before
- * the end: any number above 2. */
+ * the end: any number above 2, or a negative one if the number is unknown. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileOpenHandler(const char* name, int64_t batches,
                                                          struct ArrowAsyncDeviceStreamHandler** out,
                                                          struct FletchingMessage* message);

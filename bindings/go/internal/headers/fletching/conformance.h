@@ -203,6 +203,16 @@ struct FletchingConformanceResult {
 typedef void (*FletchingConformanceReport)(void* context,
                                            const struct FletchingConformanceResult* result);
 
+struct FletchingFinding; /* fletching/validate.h */
+
+/** Receives each fault of the case in play, before its result; a case can have several. The rule is
+ * "" if no published rule is broken. The strings are valid only during the report. */
+typedef void (*FletchingConformanceFinding)(void* context, const struct FletchingFinding* finding);
+
+/** Receives the calls into a plain function (fletching/roles.h) and into its structs: "get_next[2]"
+ * before a call, "get_next[2] returned 0" after it. */
+typedef void (*FletchingConformanceCall)(void* context, const char* text);
+
 /** Called before each case. Returns 0 to play it; otherwise it is skipped without a result. */
 typedef int (*FletchingConformanceBegin)(void* context, const char* group, const char* name);
 
@@ -213,8 +223,11 @@ struct FletchingConformanceOptions {
   const char* group;                 /* NULL: all */
   const char* case_name;             /* NULL: all; "cuda.*": those that begin so */
   FletchingConformanceReport report; /* may be NULL */
-  void* context;                     /* of report and begin */
+  void* context;                     /* of report, begin, finding and call */
   FletchingConformanceBegin begin;   /* may be NULL */
+  /* May be NULL. Called on any thread, one call at a time. */
+  FletchingConformanceFinding finding;
+  FletchingConformanceCall call;
 };
 
 /** The name of the group at an index from 0; NULL past the last. */
