@@ -75,6 +75,19 @@ class WithoutRequest:
         return _pair()
 
 
+class Tensor:
+    """Data that DLPack cannot hold."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self.error = error
+
+    def __dlpack__(self, **_: object) -> object:
+        raise self.error("no nulls")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 class CudaArray:
     def __init__(self, **entries: Any) -> None:
         self.__cuda_array_interface__ = {

@@ -30,6 +30,18 @@ def test_correct_object_has_no_finding(
     assert len(found.report["cases"]) == cases
 
 
+# DLPack has no nulls.
+@pytest.mark.parametrize(
+    ("error", "code", "rules"),
+    [("BufferError", 0, set()), ("ValueError", 1, {"check.exception"})],
+)
+def test_tensor_that_cannot_be_exported_raises_buffer_error(
+    run: Callable[..., Run], error: str, code: int, rules: set[str]
+) -> None:
+    found = run(f"Tensor({error})")
+    assert (found.code, found.rules("warning"), found.rules("error")) == (code, rules, set())
+
+
 @pytest.mark.parametrize(
     ("expression", "rules"),
     [

@@ -154,6 +154,17 @@ def tensor_capsule(host: Any) -> Any:
         return exported(host, "__dlpack__")
 
 
+def checked_tensor(host: Any) -> Any:
+    """The array API asks for BufferError from data that DLPack cannot hold."""
+    try:
+        return tensor_capsule(host)
+    except BufferError as error:
+        raise FindingError("check.refuses-valid", f"__dlpack__: {error!r}", "note") from None
+    except Exception as error:
+        text = f"__dlpack__: expected a capsule or BufferError, got {error!r}"
+        raise FindingError("check.exception", text, "warning") from None
+
+
 def tensor_address(capsule: Any) -> Any:
     name = name_of(capsule)
     if name not in DELETER:
@@ -164,10 +175,10 @@ def tensor_address(capsule: Any) -> Any:
 
 def play_tensor(host: Any) -> None:
     def names() -> None:
-        tensor_address(tensor_capsule(host))
+        tensor_address(checked_tensor(host))
 
     def unread() -> None:
-        capsule = tensor_capsule(host)
+        capsule = checked_tensor(host)
         name, address = tensor_address(capsule)
         words = words_at(address, DELETER[name] + 1)
         if not words[DELETER[name]]:
