@@ -65,7 +65,7 @@ func TestNilArgumentsReturnEINVAL(t *testing.T) {
 	expectError(t, err, syscall.EINVAL, "ImportSchema: schema is released: expected a live struct")
 }
 
-// A release by C drops a nil pointer, which has nothing to close.
+// A release by C ignores attached nil pointers.
 func TestNilOwnersCanBeAttached(t *testing.T) {
 	schema := intSchema()
 	succeed(t, schema.Attach((*fletching.Shared[*fletching.Array])(nil)))
