@@ -1,10 +1,10 @@
 """Builds and runs each part of Fletching on other platforms, and prints a table of what ran.
 
-    platforms.py [--write-docs] [PLATFORM...]
+    platforms.py [--write-docs] [--complete] [PLATFORM...]
 
 packages/platforms/platforms.toml has the cells, each with its command. `make platforms` installs
 what they need and calls this script. The output of a cell goes to build/logs; other cells continue
-after a failed one.
+after a failed one. With --complete a cell whose tools are missing has failed.
 Exit codes: 0 no cell failed, 1 a cell failed, 2 could not run.
 """
 
@@ -68,6 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("platform", nargs="*", help="some of them (default: all)")
     parser.add_argument("--write-docs", action="store_true", help="also write the pages")
+    parser.add_argument("--complete", action="store_true", help="fail if tools are missing")
     options = parser.parse_args()
     text = (FILES / "platforms.toml").read_text(encoding="utf-8")
     parts, cells = load(text)
@@ -80,10 +81,13 @@ def main() -> int:
     versions = tomllib.loads(text)["versions"]
     found = {name: version(command) for name, command in versions.items()}
     results: list[Result] = []
+    incomplete: list[Result] = []
     kept: list[Result] = []
     for cell in cells:
         if not options.platform or cell.platform in options.platform:
             results.append(run(cell))
+            if options.complete and results[-1].status == "absent" and not cell.absent:
+                incomplete.append(results[-1])
             kept = merge(cells, results[-1:], RESULTS)
             content = {"versions": found, "cells": [asdict(result) for result in kept]}
             RESULTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -94,9 +98,9 @@ def main() -> int:
         table = targets.aligned(rows(parts, kept))
         DOCS.write_text(document(table, kept, found), encoding="utf-8")
         README.write_text(replace(README.read_text(encoding="utf-8"), table), encoding="utf-8")
-    bad = [result for result in results if result.status == "FAILED"]
+    bad = [result for result in results if result.status == "FAILED"] + incomplete
     for result in bad:
-        print(f"{result.platform}, {result.part}: FAILED: {result.reason}")
+        print(f"{result.platform}, {result.part}: {result.status}: {result.reason}")
     return 1 if bad else 0
 
 

@@ -96,3 +96,26 @@ def test_replace_keeps_text_around_markers() -> None:
     assert platforms.replace(new, table) == new
     with pytest.raises(TableError, match="expected one"):
         platforms.replace("no markers", table)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ('command = "true"\nneeds = ["/nothing"]', 1),
+        ('target = "moon"\ncolumns = ["C"]', 1),
+        ('absent = "no Moon"', 0),
+        ('command = "true"', 0),
+    ],
+)
+def test_complete_fails_if_tools_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str, expected: int
+) -> None:
+    table = f'{HEAD}part = "C"\n{cell}\n[versions]\n'
+    (tmp_path / "platforms.toml").write_text(table, encoding="utf-8")
+    monkeypatch.setattr(platforms, "FILES", tmp_path)
+    monkeypatch.setattr(platforms, "RESULTS", tmp_path / "platforms.json")
+    monkeypatch.setattr(targets, "RESULTS", tmp_path / "targets.json")
+    monkeypatch.setattr("sys.argv", ["platforms.py"])
+    assert platforms.main() == 0
+    monkeypatch.setattr("sys.argv", ["platforms.py", "--complete"])
+    assert platforms.main() == expected
