@@ -27,11 +27,10 @@ NEXT = """
 Next:
   1. Review the changes with `git diff`, and run `make test`.
   2. git commit -am 'Release {version}'
-  3. git tag v{version}
-     git tag bindings/go/v{version}
-     git tag bindings/go/arrowgo/v{version}
-  4. Push the branch and the three tags together: git push --atomic. The tag v{version} starts
-     .github/workflows/release.yml, which publishes the packages."""
+  3. Push the commit to main, and wait until ci.yml has passed for it.
+  4. git tag v{version} && git push origin v{version}
+     The tag starts .github/workflows/release.yml, which tests the packages, publishes them and sets
+     the tags of the Go modules."""
 
 
 class RefusedError(Exception):
