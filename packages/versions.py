@@ -47,13 +47,32 @@ PLACES = (
 )
 
 # Files in which a version that equals ours can be that of another project, of a past run, or an
-# example.
-_NOT_SCANNED = ("*.lock", "*.sum", "docs/measured/*", "docs/versions.md", CHANGELOG)
+# example. A test with a wrong version fails, or the version does not matter there.
+_NOT_SCANNED = ("*.lock", "*.sum", "docs/measured/*", "docs/versions.md", "spec/texts/*", CHANGELOG)
+_TEST = re.compile(r"(?:^|/)(?:tests?/.*|test_[^/]*)(?<!\.md)$")
 # A pinned package of another project in pyproject.toml, Cargo.toml or go.mod, the version of the
-# format of CITATION.cff, or a retracted version in go.mod.
+# format of CITATION.cff or of a POM, or a retracted version in go.mod.
 _PIN = re.compile(
-    r'==|"=[0-9]|^cff-version: '
+    r'==|"=[0-9]|^cff-version: |<modelVersion>|/POM/4'
     r"|^\t(?!github\.com/fletching/)\S+ v[0-9]|^(?:retract |\t)v[0-9.]+ // "
+)
+# Where the package managers say which version of another project is used here: name and version.
+_USED = (
+    ("pyproject.toml", rf'"([\w.-]+)(?:\[.*?\])?==({VERSION})'),
+    ("*requirements.lock", rf"^([\w.-]+)==({VERSION})"),
+    ("*Cargo.toml", rf'^([\w-]+) = (?:"|.*version = ")({VERSION})"'),
+    ("*Cargo.lock", rf'^name = "(.*)"\nversion = "({VERSION})"\nsource'),
+    ("*go.sum", rf"^\S*?([\w.-]+)(?:/v\d+)? v({VERSION})"),
+    ("*pom.xml", rf"<([\w.]+)\.version>({VERSION})<"),
+    ("*pom.xml", rf"<artifactId>([\w.-]+)</artifactId>\s*<version>({VERSION})<"),
+)
+# Projects of which only a text, a header or a tool is used, in any version.
+_OTHERS = (
+    r"arrow(?:-\w+)?|cargo[-_][a-z-]+|ecj|go|japicmp|lib(?:arrow|clang)|rocm|tvm-ffi|vulkan|x/mod"
+)
+# A version, or with underscores a part of a name. There are no pre-releases.
+_NUMBER = re.compile(
+    r"(?<![0-9])(?<![0-9][._])([0-9]+[._][0-9]+[._][0-9]+)(?![._]?[0-9]|[-_](?:alpha|beta|rc))"
 )
 
 
@@ -77,6 +96,11 @@ def project_version(files: Mapping[str, str]) -> str:
     if not found:
         raise ValueError(f"{SPEC}: no version: expected a line 'version: MAJOR.MINOR.PATCH'")
     return found[1]
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is MAJOR.MINOR.PATCH, with at most four digits each."""
+    return bool(re.fullmatch(r"(0|[1-9]\d{0,3})(\.(0|[1-9]\d{0,3})){2}", text, re.ASCII))
 
 
 def set_version(files: Mapping[str, str], version: str) -> dict[str, str]:
@@ -120,21 +144,67 @@ def _wrong_places(files: Mapping[str, str], version: str) -> Iterator[str]:
 def _stray(files: Mapping[str, str], version: str) -> Iterator[str]:
     """Finds the version, and former versions, in lines that no place covers."""
     released = re.findall(rf"^## \[({VERSION})\]", files.get(CHANGELOG, ""), re.MULTILINE)
-    numbers = "|".join(one.replace(".", "[._]") for one in {version, *released})
-    number = re.compile(rf"(?<![0-9])(?<![0-9][._])(?:{numbers})(?![._]?[0-9])")
-    # A whole file is searched first, because few files have a match.
+    for name, line, content in lines_with(files, {version, *released}):
+        yield (
+            f"{name}:{line}: version of Fletching outside of PLACES: {content.strip()}; "
+            f"hint: read it from {SPEC}, or add the line to [[release.versions]] of a "
+            "language.toml or to PLACES in packages/versions.py; if it is a number of another "
+            "project, name that in the line and, unless a lock file pins it, in _OTHERS there"
+        )
+
+
+def lines_with(files: Mapping[str, str], numbers: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+    """Finds lines with one of the numbers that no place covers and that name no other project."""
+    wanted = {*numbers}
+    used = _used(files)
     for name, text in files.items():
-        if _matches_any(name, _NOT_SCANNED) or not number.search(text):
+        if _matches_any(name, _NOT_SCANNED) or _TEST.search(name):
             continue
-        covered = set(_covered_lines(text, places(name)))
-        for line, content in enumerate(text.split("\n"), 1):
-            if number.search(content) and line not in covered and not _PIN.search(content):
-                yield (
-                    f"{name}:{line}: version of Fletching outside of PLACES: {content.strip()}; "
-                    f"hint: read it from {SPEC}, or add the line to [[release.versions]] of a "
-                    "language.toml or to PLACES in packages/versions.py; a number of another "
-                    "project belongs to _PIN or _NOT_SCANNED there"
-                )
+        found = [(match, match[1].replace("_", ".")) for match in _NUMBER.finditer(text)]
+        found = [(match, number) for match, number in found if number in wanted]
+        covered = set(_covered_lines(text, places(name))) if found else set()
+        for match, number in found:
+            line = text.count("\n", 0, match.start()) + 1
+            start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+            content = text[start : end if end >= 0 else None]
+            if line in covered or _PIN.search(content):
+                continue
+            if "<version>" in content:  # in a POM the name is in the line before
+                start = text.rfind("\n", 0, start - 1) + 1
+            if not _names_other(text[start : match.start()], content, used.get(number, set())):
+                yield name, line, content
+
+
+def _used(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """Returns the names of other projects that are used in a version, by the version."""
+    used: dict[str, set[str]] = {}
+    for name, text in files.items():
+        for pattern in (each for glob, each in _USED if fnmatch.fnmatchcase(name, glob)):
+            for project, version in re.findall(pattern, text, re.MULTILINE):
+                if project != "version" and not project.startswith("fletching"):
+                    used.setdefault(version, set()).add(re.escape(project))
+    return used
+
+
+def _names_other(before: str, line: str, used: set[str]) -> bool:
+    """Whether a number is that of another project, whose name is before it.
+
+    If the project is used in this version, the name may be anywhere in a line that does not name
+    Fletching.
+    """
+    direct = rf"{_name({_OTHERS, *used})}(?:\W*[0-9.]+ to)?[\W_]*(?:version)?[\W_]*v?$"
+    if re.search(direct, before, re.IGNORECASE):
+        return True
+    anywhere = before + line
+    return (
+        bool(used)
+        and "fletching" not in anywhere.lower()
+        and bool(re.search(_name(used), anywhere, re.IGNORECASE))
+    )
+
+
+def _name(names: set[str]) -> str:
+    return rf"(?:(?<![a-z])|(?<=-d))(?:{'|'.join(sorted(names))})(?![a-z])"
 
 
 def _covered_lines(text: str, places: Iterable[Place]) -> Iterator[int]:

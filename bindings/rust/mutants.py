@@ -25,7 +25,7 @@ HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 SCRATCH = ROOT / "build" / "rust-mutants"
 TREE = SCRATCH / "tree" / "bindings" / "rust"
-VERSION = "27.1.0"
+CARGO_MUTANTS = "27.1.0"
 SAMPLE = {19: 5}  # by seed: the maximum number per file
 MOST_MEMORY = 16 << 30  # per process: a mutant may allocate endlessly
 ALL = ("--all-features", "--tests")
@@ -89,14 +89,14 @@ def main() -> int:
 
 
 def write(everything: Sequence[Mutant], found: Results) -> None:
-    results.write(f"cargo-mutants {VERSION}", everything, found)
+    results.write(f"cargo-mutants {CARGO_MUTANTS}", everything, found)
 
 
 def install() -> None:
     tools = ROOT / "build" / "rust-tools"
-    if f'"cargo-mutants {VERSION} ' not in read(tools / ".crates.toml"):
+    if f'"cargo-mutants {CARGO_MUTANTS} ' not in read(tools / ".crates.toml"):
         command = ["cargo", "install", "--locked", "--root", str(tools)]
-        subprocess.run([*command, "cargo-mutants", "--version", VERSION], check=True)
+        subprocess.run([*command, "cargo-mutants", "--version", CARGO_MUTANTS], check=True)
 
 
 def copy() -> None:

@@ -95,7 +95,7 @@ inline vulkan::VkCommandBuffer of_table(VkCommandBuffer commands) {
 extern VulkanFunctions g_vk;
 
 void check_vulkan(const char* function, VkResult result);
-std::string version_text(uint32_t version);  // "1.3.230"
+std::string version_text(uint32_t version);  // of Vulkan: "1.3.230"
 
 // --- Owned handles
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -78,14 +79,53 @@ def test_other_number_is_accepted(line: str) -> None:
     assert new_page(line) == []
 
 
-# As literals, the check would report the versions here.
+def test_number_of_other_project_never_stops_a_release() -> None:
+    found = re.findall(
+        rf"(?<![0-9._])({versions.VERSION})(?![._]?[0-9])", "\n".join(FILES.values())
+    )
+    later = {number for number in found if versions.is_version(number) and after(number, PRESENT)}
+    assert {"0.9.0", "1.9.3"} <= later
+    assert list(versions.lines_with(FILES, later)) == []
+
+
+def after(one: str, other: str) -> bool:
+    return [*map(int, one.split("."))] > [*map(int, other.split("."))]
+
+
+MANIFESTS = {
+    "tools/requirements.lock": "quiver==4.5.6 \\\n",
+    "Cargo.lock": '[[package]]\nname = "serde"\nversion = "4.5.6"\nsource = "x"\n',
+    "pom.xml": "<bow.version>4.5.6</bow.version>\n<artifactId>nock</artifactId>\n<version>4.5.6<\n",
+    "go.sum": "example.com/target/v4 v4.5.6 h1:x\n",
+}
+
+
 @pytest.mark.parametrize(
-    "numbers",
-    [(0, 2, 0), (0, 3, 0), (0, 3, 1), (0, 3, 2), (0, 10, 0), (1, 0, 0), (1, 2, 0), (2, 0, 0)],
+    ("name", "line", "expected"),
+    [
+        ("a.md", "since 4.5.6", 1),
+        ("a.py", 'VERSION = "4.5.6"', 1),
+        ("a.md", "Fletching 4.5.6 has quiver", 1),
+        ("a.md", "Fletching 4.5.6, quiver 4.5.6", 1),
+        ("a.md", "Apache Arrow needs 4.5.6", 1),
+        ("a.md", "quivers 4.5.6", 1),
+        ("a.md", "v4_5_6 of a symbol", 1),
+        ("tests/README.md", "since 4.5.6", 1),
+        ("tests/a.py", "since 4.5.6", 0),
+        ("packages/test_a.py", "since 4.5.6", 0),
+        ("a.md", "Fletching uses quiver 4.5.6", 0),
+        ("a.md", "set(QUIVER_VERSION 4.5.6)", 0),
+        ("a.md", "quiver: since 4.5.6", 0),
+        ("a.md", "serde 4.5.6, bow 4.5.6, nock 4.5.6, target 4.5.6", 0),
+        ("a.md", "-Darrow.version=4.5.6", 0),
+        ("a.md", "cargo-deny 4.5.6", 0),
+        ("a.md", "4.5.6-beta.1", 0),
+    ],
 )
-def test_later_version_collides_with_no_other_number(numbers: tuple[int, ...]) -> None:
-    changed = versions.set_version(FILES, ".".join(map(str, numbers)))
-    assert versions.disagreements({**FILES, **changed}) == []
+def test_number_belongs_to_named_project(name: str, line: str, expected: int) -> None:
+    files = {**MANIFESTS, name: f"first\n{line}\nlast\n"}
+    found = list(versions.lines_with(files, {"4.5.6"}))
+    assert found == [(name, 2, line)] * expected
 
 
 def test_place_without_version_is_reported() -> None:

@@ -73,7 +73,7 @@ class Text:
     id: str  # "arrow-device": the file name without its ending
     file: str  # "CDeviceDataInterface.rst": its name in the folder of `check-spec --texts`
     title: str  # "The Arrow C Device data interface"
-    version: str  # "25.0.1"
+    version: str  # of Arrow: "25.0.1"
     url: str  # "https://arrow.apache.org/docs/format/CDeviceDataInterface.html"
     format: str  # "rst", see sections.py
     functions: tuple[str, ...]  # of Python source: the functions whose docstrings count

@@ -164,7 +164,7 @@ class Device:
     arrow: str | None  # "ARROW_DEVICE_CUDA_HOST"; None if only DLPack has it
     dlpack_only: str | None  # the reason why Arrow does not have it
     dlpack: str  # "kDLCUDAHost"
-    since_arrow: str | None  # "13.0.0"
+    since_arrow: str | None  # Arrow "13.0.0"
     since_dlpack: str | None  # "0.5"; None if it is unreleased
     unreleased: bool  # True: on DLPack's main branch and in no release
     device_id: str  # "CUDA device ordinal"

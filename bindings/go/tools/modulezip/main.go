@@ -2,9 +2,9 @@
 
 // Command modulezip writes modules as a module proxy serves them.
 //
-//	modulezip -version v1.2.3 -time 2026-01-31T00:00:00Z -out proxy FOLDER...
+//	modulezip -version vX.Y.Z -time 2026-01-31T00:00:00Z -out proxy FOLDER...
 //
-// Each folder has a go.mod. A tag of the repository for the module in bindings/go is bindings/go/v1.2.3.
+// Each folder has a go.mod. A tag of the repository for the module in bindings/go is bindings/go/vX.Y.Z.
 package main
 
 import (
