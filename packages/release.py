@@ -23,6 +23,7 @@ from versions import CHANGELOG, VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 CITATION = "CITATION.cff"
+GO_MODULES = ("bindings/go", "bindings/go/arrowgo")
 NEXT = """
 Next:
   1. Review the changes with `git diff`, and run `make test`.
@@ -78,6 +79,7 @@ def release(
         )
     files = versions.tracked(root)
     check_version(files, version)
+    check_go_modules(files, version)
     check_tags(root, version)
     changed = versions.set_version(files, version)
     repository = f"https://{_repository(files)}"
@@ -98,8 +100,10 @@ def release(
 
 def check_version(files: Mapping[str, str], version: str) -> None:
     """Refuses a version that does not follow the present one."""
-    if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", version, re.ASCII):
-        raise RefusedError(f"version: expected MAJOR.MINOR.PATCH, as in 1.2.3, got {version!r}")
+    if not versions.is_version(version):
+        raise RefusedError(
+            f"version: expected MAJOR.MINOR.PATCH, each at most 9999, got {version!r}"
+        )
     present = versions.project_version(files)
     is_released = f"\n## [{present}]" in files[CHANGELOG]
     if not is_released and version == present:
@@ -111,9 +115,24 @@ def check_version(files: Mapping[str, str], version: str) -> None:
         )
 
 
+def check_go_modules(files: Mapping[str, str], version: str) -> None:
+    """Refuses a major version that the paths of the Go modules do not name: go get would, too."""
+    major = int(version.partition(".")[0])
+    suffix = f"/v{major}" if major > 1 else ""
+    for folder in GO_MODULES:
+        name = f"{folder}/go.mod"
+        path = files[name].partition("module ")[2].partition("\n")[0]
+        if not path.endswith(f"/{folder}{suffix}"):
+            raise RefusedError(
+                f"{name}: module path: expected one that ends with '{folder}{suffix}' for version "
+                f"{version}, got {path}; hint: set go_module in {versions.SPEC} and the paths in "
+                "every go.mod, import, page and language.toml, run make generate, and commit first"
+            )
+
+
 def check_tags(root: Path, version: str) -> None:
     """Refuses a version with a tag, because a number is never used twice."""
-    tags = [f"{folder}v{version}" for folder in ("", "bindings/go/", "bindings/go/arrowgo/")]
+    tags = [f"v{version}", *(f"{folder}/v{version}" for folder in GO_MODULES)]
     listed = ["git", "tag", "--list", *tags]
     found = subprocess.run(listed, cwd=root, capture_output=True, text=True, check=True).stdout
     if found:
