@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         options = _parser().parse_args(words, argparse.Namespace(flags=flags))
         options.paint = terminal.painter(options.color, sys.stdout)
-        code = int(options.run(options.root or find_root(Path.cwd()), options))
+        code = int(options.run(_root(options), options))
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader exited, such as `head`
@@ -36,6 +36,13 @@ def main(arguments: list[str] | None = None) -> int:
         place = error.filename or "standard output"
         print(f"fletching: {place}: {error.strerror}", file=sys.stderr)
     return CANNOT_RUN
+
+
+def _root(options: argparse.Namespace) -> Path:
+    root: Path = options.root or find_root(Path.cwd())
+    if not (root / "spec").is_dir():
+        raise UsageError(f"--root: {root}: expected a folder with spec/, got none")
+    return root
 
 
 def _split_flags(arguments: list[str]) -> tuple[list[str], list[str]]:

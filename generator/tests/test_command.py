@@ -26,7 +26,7 @@ def test_version_matches_spec(spec: Spec, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_root_is_accepted_before_and_after_command(
-    scratch: Scratch, dlpack: Path, capsys: pytest.CaptureFixture[str]
+    scratch: Scratch, dlpack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header, root = str(dlpack), ["--root", str(scratch.root)]
     assert main([*root, "sync", header, "--dry-run"]) == 0
@@ -34,8 +34,20 @@ def test_root_is_accepted_before_and_after_command(
     assert main(["sync", *root, header, "--dry-run"]) == 0
     assert main(["--root", "/nowhere", "sync", *root, header, "--dry-run"]) == 0
     capsys.readouterr()
-    assert main(["check-spec", "--root", "/nowhere"]) == 1
+    empty = tmp_path / "empty"
+    (empty / "spec").mkdir(parents=True)
+    assert main(["check-spec", "--root", str(empty)]) == 1
     assert "spec/project.yaml:1: (whole file): the file is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check-spec", "layout", "devices"])
+def test_root_without_spec_could_not_run(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for root in ("/nowhere", str(tmp_path)):
+        assert main([command, "--root", root]) == 2
+        expected = f"fletching: --root: {root}: expected a folder with spec/, got none\n"
+        assert capsys.readouterr().err == expected
 
 
 def test_invalid_spec_determines_exit_code(scratch: Scratch, dlpack: Path) -> None:
@@ -91,7 +103,7 @@ def test_several_headers_have_verdicts_and_the_worst_exit_code(
     assert check(absent, wrong, nothing, ABI) == 2
     captured = capsys.readouterr()
     assert captured.err == f"fletching: cannot read {absent}: No such file or directory\n"
-    assert f"{wrong}: read as c and c++ on 1 targets\n  c-data: 1 error\n" in captured.out
+    assert f"{wrong}: read as c and c++ on 1 target\n  c-data: 1 error\n" in captured.out
     assert captured.out.endswith("4 headers: 1 agree, 1 differ, 2 not compared\n")
     assert main(["check-header", str(absent), str(wrong), *ONE_TARGET, "--json"]) == 2
     found = json.loads(capsys.readouterr().out)
@@ -115,7 +127,7 @@ def test_dash_reads_standard_input(
         return main(["check-header", "--root", str(REPOSITORY), "-", *more, *ONE_TARGET])
 
     assert check(b'#include "inner.h"\n') == 0
-    assert capsys.readouterr().out.startswith("<stdin>: read as c and c++ on 1 targets\n")
+    assert capsys.readouterr().out.startswith("<stdin>: read as c and c++ on 1 target\n")
     text = ABI.read_bytes().replace(b"int64_t null_count;", b"int32_t null_count;")
     line = 1 + text.splitlines().index(b"  int32_t null_count;")
     assert check(text) == 1

@@ -15,7 +15,7 @@ _COLORS = {ERROR: "red", WARNING: "yellow", NOTE: "cyan"}
 def as_text(header: Path, report: Report, runs: Sequence[Run], paint: Paint = plain) -> str:
     languages = " and ".join(dict.fromkeys(run.language for run in runs))
     targets = len({run.target for run in runs})
-    lines = [f"{header}: read as {languages} on {targets} targets"]
+    lines = [f"{header}: read as {languages} on {targets} target{'s' if targets > 1 else ''}"]
     for interface in report.declared:
         found = [entry for entry in report.findings if entry[0].interface == interface]
         lines.append(f"  {interface}: {_verdict([finding for finding, _ in found], paint)}")
