@@ -22,6 +22,7 @@ from pathlib import Path
 
 from homes import ROOT, PackageError, epoch, git, homes, run, version
 from manifest import differences, write_manifest
+from sbom import write_sbom
 
 OUT = ROOT / "build" / "packages"
 QUICK = ROOT / "build" / "packages-quick"
@@ -63,8 +64,9 @@ def build(root: Path, out: Path, names: Sequence[str] = ()) -> None:
         )
     for home in homes(names, root):
         make(home, out, {}, root)
-    tools = [ROOT / "build" / "packages-tools" / "bin" / "python", root / "packages" / "sbom.py"]
-    subprocess.run([*tools, out, version(root), str(epoch(root))], check=True)
+    bill = write_sbom(out, version(root), epoch(root))
+    tools = ROOT / "build" / "packages-tools" / "bin" / "python"
+    subprocess.run([tools, root / "packages" / "validate_sbom.py", bill], check=True)
     write_manifest(out, version(root), epoch(root))
 
 
