@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = (ROOT / "spec" / "project.yaml").read_text(encoding="utf-8")
@@ -68,6 +70,64 @@ def test_oldest_supported_versions_are_those_of_the_page() -> None:
     for module in ("bindings/go/go.mod", "bindings/go/arrowgo/go.mod"):
         assert f"\ngo {stated['Go']}" in read(module)
     assert f"<maven.compiler.release>{stated['Java']}<" in read("bindings/java/pom.xml")
+
+
+@pytest.mark.parametrize(
+    "name", ["conan/conandata.yml", "conda/recipe.yaml", "vcpkg/portfile.cmake"]
+)
+def test_recipe_downloads_source_archive_of_release_page(name: str) -> None:
+    (url,) = re.findall(r"https://.+\.tar\.gz", read(f"packages/{name}"))
+    for variable in ("@VERSION@", "${{ version }}", "${VERSION}"):
+        url = url.replace(variable, "X.Y.Z")
+    assert url == f"{REPOSITORY}/releases/download/vX.Y.Z/fletching-X.Y.Z.tar.gz"
+
+
+def test_conda_recipe_lists_installed_files() -> None:
+    recipe = yaml.safe_load(read("packages/conda/recipe.yaml"))
+    (contents,) = (
+        each["package_contents"] for each in recipe["tests"] if "package_contents" in each
+    )
+    headers = [name for name in contents["include"] if not (ROOT / "cpp/include" / name).is_file()]
+    assert headers == []
+    templates = {"fletching-config.cmake", "fletching.pc"}
+    assert {Path(name).name for name in contents["files"]} == templates
+    assert all((ROOT / "cpp/cmake" / f"{name}.in").is_file() for name in templates)
+
+
+def test_pre_commit_hook_runs_in_own_environment_on_headers() -> None:
+    (hook,) = yaml.safe_load(read(".pre-commit-hooks.yaml"))
+    assert (hook["language"], hook["types"]) == ("python", ["header"])
+    assert hook["entry"] == "fletching check-header"
+    matching = [
+        name
+        for name in ("c/abi.h", "dlpack.h", "my_abi.h", "abi.hpp")
+        if re.search(hook["files"], name)
+    ]
+    assert matching == ["c/abi.h", "dlpack.h"]
+
+
+def test_cmake_package_accepts_same_minor_version_only(tmp_path: Path) -> None:
+    (line,) = re.findall(
+        r"^write_basic_package_version_file\(.*\)$", read("cpp/cmake/install.cmake"), re.MULTILINE
+    )
+    script = tmp_path / "requested.cmake"
+    script.write_text(
+        "include(CMakePackageConfigHelpers)\nset(PROJECT_VERSION 4.5.6)\n"
+        f"{line}\n"
+        "foreach(requested 4.5 4.5.6 4.5.7 4.4 4.6 5.0)\n"
+        "  set(PACKAGE_FIND_VERSION ${requested})\n"
+        "  set(PACKAGE_VERSION_COMPATIBLE FALSE)\n"
+        '  string(REPLACE "." ";" parts ${requested})\n'
+        "  list(GET parts 0 PACKAGE_FIND_VERSION_MAJOR)\n"
+        "  list(GET parts 1 PACKAGE_FIND_VERSION_MINOR)\n"
+        "  include(${CMAKE_CURRENT_BINARY_DIR}/fletching-config-version.cmake)\n"
+        "  if(PACKAGE_VERSION_COMPATIBLE)\n    message(${requested})\n  endif()\n"
+        "endforeach()\n",
+        encoding="utf-8",
+    )
+    command = ["cmake", "-P", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, check=True, text=True, stderr=subprocess.PIPE)
+    assert done.stderr.split() == ["4.5", "4.5.6"]
 
 
 def minimum(name: str) -> str:
