@@ -130,6 +130,25 @@ def test_cmake_package_accepts_same_minor_version_only(tmp_path: Path) -> None:
     assert done.stderr.split() == ["4.5", "4.5.6"]
 
 
+@pytest.mark.parametrize("name", ["bindings/python", "generator"])
+def test_classifiers_are_versions_that_release_tests(name: str) -> None:
+    (installed,) = re.findall(
+        r"uv python install ([\d. ]+ .*)", read(".github/workflows/release.yml")
+    )
+    tested = {"3.11", *installed.split()}  # of the container
+    classifiers = toml(f"{name}/pyproject.toml")["project"]["classifiers"]
+    stated = {
+        each.rpartition(" :: ")[2] for each in classifiers if re.search(r"Python :: 3\.", each)
+    }
+    oldest = minimum(f"{name}/pyproject.toml")
+    assert stated == {each for each in tested if part(each) >= part(oldest)}
+
+
+def part(version: str) -> int:
+    """The minor version of a Python 3."""
+    return int(version.partition(".")[2])
+
+
 def minimum(name: str) -> str:
     required: str = toml(name)["project"]["requires-python"]
     return required.removeprefix(">=")

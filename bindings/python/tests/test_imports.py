@@ -90,10 +90,12 @@ def test_import_in_second_interpreter_raises_and_keeps_first() -> None:
         print(fletching.DeviceArray.from_arrow(array).schema, fletching.from_buffer(b"d"))
         """
     )
-    assert printed.splitlines() == [
+    refused, used = printed.splitlines()
+    assert refused in {
         "fletching: expected the main interpreter, got a second one",
-        "<fletching.Schema uint8, not nullable> <fletching.Array uint8, length 1>",
-    ]
+        "module fletching._core does not support loading in subinterpreters",  # from Python 3.13 on
+    }
+    assert used == ("<fletching.Schema uint8, not nullable> <fletching.Array uint8, length 1>")
 
 
 def test_extension_does_not_declare_free_threading() -> None:
