@@ -1,4 +1,4 @@
-"""Compares the packages of a release with those that a registry has of this version.
+"""Compares the packages of a release with the files of a registry.
 
     published.py pypi|crates|maven FOLDER VERSION
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def fetch(url: str) -> bytes | None:
-    """Returns None only if the server says that there is no such page."""
+    """Returns the content of a page, or None for an answer of 404 or 410."""
     request = urllib.request.Request(url, headers={"User-Agent": "fletching-release"})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:

@@ -1,4 +1,4 @@
-"""Reads what a package requires, contains and is licensed under from the package itself."""
+"""Reads requirements, contained code and the license from a package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests the comparison of packages with what the registries have, with fake registries."""
+"""Tests the comparison of packages with fake registries."""
 
 from __future__ import annotations
 

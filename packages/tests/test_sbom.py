@@ -1,4 +1,4 @@
-"""Tests what the SBOM says, with small packages of each kind."""
+"""Tests the SBOM of small packages of each kind."""
 
 from __future__ import annotations
 
