@@ -48,7 +48,15 @@ PLACES = (
 
 # Files in which a version that equals ours can be that of another project, of a past run, or an
 # example. A test with a wrong version fails, or the version does not matter there.
-_NOT_SCANNED = ("*.lock", "*.sum", "docs/measured/*", "docs/versions.md", "spec/texts/*", CHANGELOG)
+_NOT_SCANNED = (
+    "*.lock",
+    "*-lock.json",
+    "*.sum",
+    "docs/measured/*",
+    "docs/versions.md",
+    "spec/texts/*",
+    CHANGELOG,
+)
 _TEST = re.compile(r"(?:^|/)(?:tests?/.*|test_[^/]*)(?<!\.md)$")
 # A pinned package of another project in pyproject.toml, Cargo.toml or go.mod, the version of the
 # format of CITATION.cff or of a POM, or a retracted version in go.mod.
@@ -62,13 +70,15 @@ _USED = (
     ("*requirements.lock", rf"^([\w.-]+)==({VERSION})"),
     ("*Cargo.toml", rf'^([\w-]+) = (?:"|.*version = ")({VERSION})"'),
     ("*Cargo.lock", rf'^name = "(.*)"\nversion = "({VERSION})"\nsource'),
+    ("*package.json", rf'"([\w.-]+)": "({VERSION})"'),
     ("*go.sum", rf"^\S*?([\w.-]+)(?:/v\d+)? v({VERSION})"),
     ("*pom.xml", rf"<([\w.]+)\.version>({VERSION})<"),
     ("*pom.xml", rf"<artifactId>([\w.-]+)</artifactId>\s*<version>({VERSION})<"),
 )
 # Projects of which only a text, a header or a tool is used, in any version.
 _OTHERS = (
-    r"arrow(?:-\w+)?|cargo[-_][a-z-]+|ecj|go|japicmp|lib(?:arrow|clang)|rocm|tvm-ffi|vulkan|x/mod"
+    r"arrow(?:-\w+)?|cargo[-_][a-z-]+|ecj|go|japicmp|lib(?:arrow|clang)|rocm|sarif|tvm-ffi|vulkan"
+    r"|x/mod"
 )
 # A version, or with underscores a part of a name. There are no pre-releases.
 _NUMBER = re.compile(

@@ -8,7 +8,8 @@ from .findings import Finding, Judgement
 from .rule_links import Rules
 from .targets import Target
 
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SARIF = "2.1.0"
+_SCHEMA = f"https://json.schemastore.org/sarif-{_SARIF}.json"
 
 
 def as_sarif(judgement: Judgement, target: Target, rules: Rules, version: str) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def as_sarif(judgement: Judgement, target: Target, rules: Rules, version: str) -
     }
     results = [_result(finding, ids.index(finding.rule), target) for finding in judgement.findings]
     run = {"tool": {"driver": driver}, "results": results}
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return {"$schema": _SCHEMA, "version": _SARIF, "runs": [run]}
 
 
 def _result(finding: Finding, rule: int, target: Target) -> dict[str, Any]:
