@@ -51,9 +51,9 @@ void judge_result(Case& played, const Given& given, int code, std::int64_t failu
 }
 
 template <class Call>
-int give(const char* role, const Given& given, const Call& call) {
+int give(const Target& target, const Given& given, const Call& call) {
   note_call("given " + given.name + ": " + given.about + (given.is_broken() ? " (broken)" : ""));
-  return traced_call(role, call);
+  return traced_call(target.role, call);
 }
 
 /// Reports a struct that the function has left, although its result is 0.
@@ -152,7 +152,6 @@ void wrap(const ArrowSchema& schema, ArrowDeviceArray& array,
 template <class Function, class Raw>
 struct ArrayConsumer {
   const Target& target;
-  const char* role;
 
   void give_array(Case& played, const Given& given, Held<ArrowSchema>& schema,
                   Held<ArrowDeviceArray>& device) const {
@@ -164,7 +163,7 @@ struct ArrayConsumer {
       wrap(schema.value, array.value, options);
     }
     const int code =
-        give(role, given, [&] { return function_of<Function>(target)(&schema, &array); });
+        give(target, given, [&] { return function_of<Function>(target)(&schema, &array); });
     expect_taken(played, schema.value, code, "the schema");
     expect_taken(played, array.value, code, "the array");
     judge_result(played, given, code);
@@ -205,13 +204,12 @@ int export_stream(const char* name, ArrowDeviceArrayStream* out) {
 template <class Function, class Raw>
 struct StreamConsumer {
   const Target& target;
-  const char* role;
 
   void give_stream(Case& played, const Given& given, Held<Raw>& stream) const {
     trace_stream(stream.value);
     if (given.is_valid()) wrap_stream(stream.value);
     const std::int64_t before = g_failures;
-    const int code = give(role, given, [&] { return function_of<Function>(target)(&stream); });
+    const int code = give(target, given, [&] { return function_of<Function>(target)(&stream); });
     expect_taken(played, stream.value, code, "the stream");
     judge_result(played, given, code, g_failures - before - (code != 0 ? 1 : 0));
   }
@@ -262,8 +260,8 @@ void give_tensor(Case& played, const Target& target, const Given& given,
     const FletchingValidateOptions options = consumer_layer(target);
     (void)FletchingValidateTensor(&tensor, &options, nullptr);
   }
-  const int code = give("tensor-consumer", given,
-                        [&] { return function_of<FletchingTensorConsumer>(target)(tensor); });
+  const int code =
+      give(target, given, [&] { return function_of<FletchingTensorConsumer>(target)(tensor); });
   judge_result(played, given, code);
 }
 
@@ -271,8 +269,8 @@ void give_tensor(Case& played, const Target& target, const Given& given,
 
 void give_producer(Case& played, const Target& target, const Given& given) {
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
-  const int code = give("async-consumer", given,
-                        [&] { return function_of<FletchingAsyncConsumer>(target)(&handler); });
+  const int code =
+      give(target, given, [&] { return function_of<FletchingAsyncConsumer>(target)(&handler); });
   if (code != 0 || handler == nullptr) {
     return report(played, kCallFails, "error", "consumer",
                   "the function failed: expected 0 and a handler, got " + std::to_string(code));
@@ -287,24 +285,21 @@ void give_producer(Case& played, const Target& target, const Given& given) {
 }  // namespace
 
 void play_array_consumer(Run& run, const Target& target) {
-  ArrayConsumer<FletchingArrayConsumer, ArrowArray>{target, "array-consumer"}.play(run);
+  ArrayConsumer<FletchingArrayConsumer, ArrowArray>{target}.play(run);
 }
 
 void play_device_array_consumer(Run& run, const Target& target) {
-  ArrayConsumer<FletchingDeviceArrayConsumer, ArrowDeviceArray>{target, "device-array-consumer"}
-      .play(run);
+  ArrayConsumer<FletchingDeviceArrayConsumer, ArrowDeviceArray>{target}.play(run);
 }
 
 void play_stream_consumer(Run& run, const Target& target) {
-  const StreamConsumer<FletchingStreamConsumer, ArrowArrayStream> consumer{target,
-                                                                           "stream-consumer"};
+  const StreamConsumer<FletchingStreamConsumer, ArrowArrayStream> consumer{target};
   consumer.play(run, kFletchingHostileStream);
   play_stream_corpus(run, consumer);
 }
 
 void play_device_stream_consumer(Run& run, const Target& target) {
-  const StreamConsumer<FletchingDeviceStreamConsumer, ArrowDeviceArrayStream> consumer{
-      target, "device-stream-consumer"};
+  const StreamConsumer<FletchingDeviceStreamConsumer, ArrowDeviceArrayStream> consumer{target};
   consumer.play(run, kFletchingHostileStream);
   consumer.play(run, kFletchingHostileDeviceStream);
   play_stream_catalogue(run, consumer);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <type_traits>
 
 #include "fletching/roles.h"
 #include "roles.hpp"
@@ -37,8 +38,8 @@ FletchingValidateOptions producer_layer(const Target& target, std::uint32_t stre
 
 /// Calls the function. Reports a result other than 0.
 template <class Function, class... Out>
-bool produce(Case& played, const Target& target, const char* role, Out*... out) {
-  const int code = traced_call(role, [&] { return function_of<Function>(target)(out...); });
+bool produce(Case& played, const Target& target, Out*... out) {
+  const int code = traced_call(target.role, [&] { return function_of<Function>(target)(out...); });
   if (code == 0) return true;
   report(played, kCallFails, "error", "producer",
          "the function failed: expected 0, got " + std::to_string(code));
@@ -64,10 +65,10 @@ std::size_t allocated() noexcept {
 /// Reports a leak if the memory grows in each of several rounds. A first round fills the caches of
 /// the library.
 template <class Call>
-void play_leaks(Run& run, const char* role, const Call& call) {
+void play_leaks(Run& run, const Target& target, const Call& call) {
   const auto round = [&] {
     for (int i = 0; i < kCallsPerRound; ++i) {
-      note_call(role);
+      note_call(target.role);
       call();
     }
   };
@@ -100,17 +101,8 @@ int wrap(const ArrowSchema& schema, ArrowDeviceArray& array,
 }
 
 template <class Raw>
-struct ArrayTraits;
-template <>
-struct ArrayTraits<ArrowArray> {
-  using Function = FletchingArrayProducer;
-  static constexpr const char* kRole = "array-producer";
-};
-template <>
-struct ArrayTraits<ArrowDeviceArray> {
-  using Function = FletchingDeviceArrayProducer;
-  static constexpr const char* kRole = "device-array-producer";
-};
+using ArrayProducer = std::conditional_t<std::is_same_v<Raw, ArrowArray>, FletchingArrayProducer,
+                                         FletchingDeviceArrayProducer>;
 
 /// A schema and an array of the function, behind the layer.
 template <class Raw>
@@ -119,8 +111,7 @@ struct ProducedArray {
   Held<Raw> array;
 
   bool fill(Case& played, const Target& target, std::uint32_t stress) {
-    using Traits = ArrayTraits<Raw>;
-    if (!produce<typename Traits::Function>(played, target, Traits::kRole, &schema, &array)) {
+    if (!produce<ArrayProducer<Raw>>(played, target, &schema, &array)) {
       forget(schema.value);
       forget(array.value);
       return false;
@@ -186,10 +177,10 @@ void play_array_producer_of(Run& run, const Target& target) {
     if (std::ranges::find(kExcluded, name) != kExcluded.end()) continue;
     play_case(run, name, [&](Case& played) { consume_array<Raw>(played, target); });
   }
-  play_leaks(run, ArrayTraits<Raw>::kRole, [&] {
+  play_leaks(run, target, [&] {
     Held<ArrowSchema> schema;
     Held<Raw> array;
-    const auto function = function_of<typename ArrayTraits<Raw>::Function>(target);
+    const auto function = function_of<ArrayProducer<Raw>>(target);
     if (function(&schema, &array) == 0) return;
     forget(schema.value);
     forget(array.value);
@@ -217,22 +208,12 @@ int consume(const char* name, std::int64_t batches, ArrowDeviceArrayStream* stre
 }
 
 template <class Raw>
-struct StreamTraits;
-template <>
-struct StreamTraits<ArrowArrayStream> {
-  using Function = FletchingStreamProducer;
-  static constexpr const char* kRole = "stream-producer";
-};
-template <>
-struct StreamTraits<ArrowDeviceArrayStream> {
-  using Function = FletchingDeviceStreamProducer;
-  static constexpr const char* kRole = "device-stream-producer";
-};
+using StreamProducer = std::conditional_t<std::is_same_v<Raw, ArrowArrayStream>,
+                                          FletchingStreamProducer, FletchingDeviceStreamProducer>;
 
 template <class Raw>
 bool fill_stream(Case& played, const Target& target, std::uint32_t stress, Held<Raw>& stream) {
-  using Traits = StreamTraits<Raw>;
-  if (!produce<typename Traits::Function>(played, target, Traits::kRole, &stream)) {
+  if (!produce<StreamProducer<Raw>>(played, target, &stream)) {
     forget(stream.value);
     return false;
   }
@@ -324,9 +305,9 @@ void play_stream_producer_of(Run& run, const Target& target) {
       consume_stream<Raw>(played, target, content);
     });
   }
-  play_leaks(run, StreamTraits<Raw>::kRole, [&] {
+  play_leaks(run, target, [&] {
     Held<Raw> stream;
-    if (function_of<typename StreamTraits<Raw>::Function>(target)(&stream) != 0) {
+    if (function_of<StreamProducer<Raw>>(target)(&stream) != 0) {
       return forget(stream.value);
     }
     Held<ArrowSchema> schema;
@@ -341,15 +322,13 @@ void play_stream_producer_of(Run& run, const Target& target) {
 
 // --- Tensors ---
 
-constexpr const char* kTensorRole = "tensor-producer";
-
 void delete_tensor(DLManagedTensorVersioned* tensor) {
   if (tensor != nullptr && tensor->deleter != nullptr) tensor->deleter(tensor);
 }
 
 void read_tensor(Case& played, const Target& target, std::uint32_t stress) {
   DLManagedTensorVersioned* tensor = nullptr;
-  if (!produce<FletchingTensorProducer>(played, target, kTensorRole, &tensor)) return;
+  if (!produce<FletchingTensorProducer>(played, target, &tensor)) return;
   if (tensor == nullptr) {
     return report(played, kUnexpected, "error", "producer",
                   "the function returned 0: expected a tensor, got NULL");
@@ -385,7 +364,7 @@ void play_tensor_producer(Run& run, const Target& target) {
   play_case(run, "read", [&](Case& played) { read_tensor(played, target, 0); });
   play_case(run, "stress",
             [&](Case& played) { read_tensor(played, target, FLETCHING_STRESS_POISON); });
-  play_leaks(run, kTensorRole, [&] {
+  play_leaks(run, target, [&] {
     DLManagedTensorVersioned* tensor = nullptr;
     if (function_of<FletchingTensorProducer>(target)(&tensor) == 0) delete_tensor(tensor);
   });
@@ -402,8 +381,7 @@ void play_async_producer(Run& run, const Target& target) {
       const FletchingValidateOptions options = producer_layer(target, 0);
       (void)FletchingHostileOpenHandler(played.c_str(), -1, &handler, &message);
       (void)FletchingValidateAsyncHandler(&handler, &options, &message);
-      const bool is_started =
-          produce<FletchingAsyncProducer>(played, target, "async-producer", handler);
+      const bool is_started = produce<FletchingAsyncProducer>(played, target, handler);
       if (!is_started && handler->release != nullptr) handler->release(handler);
       report_mistakes(played, kUnexpected, "warning", "producer");
     });

@@ -65,7 +65,7 @@ int FletchingConformanceRunFunction(const char* role, void (*function)(void), in
     subject.name = role;
     Run run(subject, chosen);
     run.enter(role);
-    found->play(run, {function, level});
+    found->play(run, {role, function, level});
     if (run.begun() == 0) return failed(message, EINVAL, "options: case_name is unknown");
     if (wrong != nullptr) *wrong = run.wrong();
   } catch (const std::bad_alloc&) {

@@ -21,8 +21,9 @@ inline constexpr const char* kRefusesValid = "check.refuses-valid";
 inline constexpr const char* kAcceptsInvalid = "check.accepts-invalid";
 inline constexpr const char* kHidesError = "check.hides-error";
 
-/// A function and the level at which the validation layer checks its structs.
+/// A function, its role, and the level at which the validation layer checks its structs.
 struct Target {
+  const char* role;
   void (*function)();
   std::int32_t level;
 };
