@@ -71,25 +71,26 @@ SUITES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "lint": (
-        Step("ruff", ".venv/bin/ruff check . && .venv/bin/ruff format --check ."),
-        Step("mypy", _MYPY),
-        Step("shell scripts and commands", ".venv/bin/python tools/check_shell.py"),
+        Step("ruff", ".venv/bin/ruff check . && .venv/bin/ruff format --check .", cores=1),
+        Step("mypy", _MYPY, cores=1),
+        Step("shell scripts and commands", ".venv/bin/python tools/check_shell.py", cores=1),
         Step(
             "workflows",
             'go -C tools/actionlint tool actionlint -shellcheck "$PWD/.venv/bin/shellcheck"',
+            cores=1,
         ),
     ),
     **{name: _of(language) for name, language in LANGUAGES.items()},
     "languages": (
         _pytest("tools", "-n 2"),
-        _pytest("tests/rules"),
-        Step("doctests of the tools", ".venv/bin/python -m doctest tools/skipped.py"),
+        _pytest("tests/rules", cores=1),
+        Step("doctests of the tools", ".venv/bin/python -m doctest tools/skipped.py", cores=1),
     ),
     "docs": (
-        Step("links between pages, fences", ".venv/bin/rumdl check --no-cache ."),
-        Step("code blocks of the pages", ".venv/bin/python docs/blocks/code_blocks.py"),
-        _pytest("docs/blocks"),
-        _pytest("docs/site"),
+        Step("links between pages, fences", ".venv/bin/rumdl check --no-cache .", cores=1),
+        Step("code blocks of the pages", ".venv/bin/python docs/blocks/code_blocks.py", cores=1),
+        _pytest("docs/blocks", cores=1),
+        _pytest("docs/site", cores=1),
         _slow("the site", "docs/site/build"),
         _slow(
             "every page in a browser",
@@ -98,8 +99,8 @@ SUITES: dict[str, tuple[Step, ...]] = {
     ),
     "roundtrip": (
         Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),
-        _pytest("tests/roundtrip"),
-        _pytest("tests/peers/dlpack", "test_subjects.py"),
+        _pytest("tests/roundtrip", cores=1),
+        _pytest("tests/peers/dlpack", "test_subjects.py", cores=1),
         _slow(
             "the page in a browser",
             "command -v chromium >/dev/null || "
@@ -112,13 +113,14 @@ SUITES: dict[str, tuple[Step, ...]] = {
             f"{language.title} benchmark",
             f"make bench-{name} BENCH='{language.bench.step}'",
             only_all=language.bench.only_all,
+            cores=language.bench.cores,
         )
         for name, language in LANGUAGES.items()
         if language.bench
     ),
     "packages": (
-        Step("fletching-tools", ".venv/bin/python packages/packages.py quick generator"),
-        _pytest("packages", "tests"),
+        Step("fletching-tools", ".venv/bin/python packages/packages.py quick generator", cores=1),
+        _pytest("packages", "tests", cores=1),
         _slow("every package", "make packages"),
         _slow("a fresh project with each", "make test-packages"),
         _slow("the same bytes again", "make compare-packages"),
