@@ -1,5 +1,6 @@
 # Functions for the commands of platforms.toml, which run in the root of the repository.
 . tools/packages.sh
+. packages/zig.sh
 export FLETCHING_ROOT=$PWD
 work=$PWD/build/platforms
 tools=$PWD/build/packages-tools/bin
