@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
@@ -28,8 +29,13 @@ func InProcess(t *testing.T, body func(t *testing.T)) {
 		body(t)
 		return
 	}
+	// It must end before this process does, so that a hang is reported with its goroutines.
+	timeout := time.Duration(0) // none
+	if deadline, ok := t.Deadline(); ok {
+		timeout = time.Until(deadline) * 9 / 10
+	}
 	// The emulator that runs this process, if any, also runs the new one (tests/targets).
-	words := append(strings.Fields(os.Getenv("RUNNER")), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=45s")
+	words := append(strings.Fields(os.Getenv("RUNNER")), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+timeout.String())
 	command := exec.Command(words[0], words[1:]...)
 	// The loader finds the interposers first (tests/faults), which forward calls that they do not make fail. The
 	// race detector would sleep for a second at the end of a process.
