@@ -1,12 +1,10 @@
 """Builds the programs of the tests: the homes of the languages, and fletching-extract.
 
-    tools/build [--gpu FOLDER]
     tools/build [--roundtrip] [--with-needed] [--mutants] [LANGUAGE... | extract]
 
 Builds all by default, in parallel. --roundtrip: only the parts that the round trip runs, without
 fletching-extract. --with-needed: also the homes that a named one needs. --mutants: the homes whose
-build the mutants use. --gpu: the files for a GPU machine, into FOLDER. Continues after a failure,
-and lists the failed builds at the end.
+build the mutants use. Continues after a failure, and lists the failed builds at the end.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -22,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from languages import ROOT, Build, Language, Toolchain, environment, load, succeeds
+from languages import ROOT, Build, Language, Toolchain, environment, load
 from progress import Progress, showing
 
 LOGS = ROOT / "build" / "logs"
@@ -52,7 +49,6 @@ def main() -> int:
     parser.add_argument("--roundtrip", action="store_true")
     parser.add_argument("--with-needed", action="store_true")
     parser.add_argument("--mutants", action="store_true")
-    parser.add_argument("--gpu", type=Path)
     options = parser.parse_args()
     unknown = [n for n in options.name if n not in known]
     if unknown:
@@ -60,11 +56,7 @@ def main() -> int:
     (ROOT / "build" / "lib").mkdir(parents=True, exist_ok=True)
     LOGS.mkdir(parents=True, exist_ok=True)
     with showing("build") as progress:
-        if options.gpu:
-            built = {name: build_gpu(progress, known[name], options.gpu) for name in known}
-        else:
-            names = chosen(known, options)
-            built = build_all(progress, names, known, options.roundtrip)
+        built = build_all(progress, chosen(known, options), known, options.roundtrip)
     failed = [name for name, done in built.items() if not done]
     if failed:
         print(f"build: failed: {' '.join(failed)}", file=sys.stderr)
@@ -104,25 +96,11 @@ def build_all(
 def build(
     progress: Progress, language: Language, roundtrip: bool, before: Iterable[Future[bool]]
 ) -> bool:
+    """Prints a line about the build, with the end of its output if it failed."""
     for other in before:
         other.result()
+    name = language.name
     command = (roundtrip and language.build.roundtrip) or language.build.command
-    return _succeeds(progress, language, language.name, command)
-
-
-def build_gpu(progress: Progress, language: Language, folder: Path) -> bool:
-    """Builds the language's files for a GPU machine, if any. The toolchain may be missing."""
-    if language.gpu is None:
-        return True
-    if not succeeds(language, language.toolchain.check):
-        progress.line(f"build: {language.name} is left out: {language.toolchain.hint}")
-        return True
-    command = f"export OUT={shlex.quote(str(folder.resolve()))}\n{language.gpu.build}"
-    return _succeeds(progress, language, f"{language.name}-gpu", command)
-
-
-def _succeeds(progress: Progress, language: Language, name: str, command: str) -> bool:
-    """Runs a build and prints a line about it, with the end of its output if it failed."""
     log = LOGS / f"build-{name}.log"
     start = time.monotonic()
     with log.open("wb") as file, progress.task(name, lambda: steps_done(log)):
