@@ -19,6 +19,26 @@ namespace {
 using Device = std::pair<int32_t, int32_t>;
 using Version = std::pair<uint32_t, uint32_t>;
 
+/// Reads a pair of integers. With the stable ABI, nanobind's conversion of a tuple allocates
+/// memory, and reports a failure as a wrong type.
+template <class Pair>
+bool read_pair(nb::handle given, Pair& pair) {
+  if (!PyTuple_Check(given.ptr()) || PyTuple_Size(given.ptr()) != 2) {
+    return nb::try_cast(given, pair);
+  }
+  return nb::try_cast(nb::handle(PyTuple_GetItem(given.ptr(), 0)), pair.first) &&
+         nb::try_cast(nb::handle(PyTuple_GetItem(given.ptr(), 1)), pair.second);
+}
+
+/// The same for an argument, which may be None.
+template <class Pair>
+std::optional<Pair> pair_or_none(nb::handle given, const char* what) {
+  Pair pair;
+  if (given.is_none()) return {};
+  if (read_pair(given, pair)) return pair;
+  raise_type_error(std::string(what) + ": expected a pair of integers or None");
+}
+
 // --- Export ---
 
 /// The consumer's request.
@@ -112,13 +132,14 @@ bool is_writable(const PyArray& /*self*/) { return false; }
 bool is_writable(const PyDeviceArray& self) { return self.writable; }
 
 template <class Object>
-nb::object export_dlpack(nb::handle object, nb::handle stream,
-                         const std::optional<Version>& max_version,
-                         const std::optional<Device>& dl_device, const std::optional<bool>& copy) {
+nb::object export_dlpack(nb::handle object, nb::handle stream, nb::handle max_version,
+                         nb::handle dl_device, const std::optional<bool>& copy) {
   auto& self = nb::cast<Object&>(object);
   DeviceArray array = device_view(self);
   const Request request =
-      read_request(*array.get(), is_writable(self), stream, max_version, dl_device, copy);
+      read_request(*array.get(), is_writable(self), stream,
+                   pair_or_none<Version>(max_version, "__dlpack__: max_version"),
+                   pair_or_none<Device>(dl_device, "__dlpack__: dl_device"), copy);
   const bool varies = array->device_type != ARROW_DEVICE_CPU || array->sync_event != nullptr;
   if (varies || request.copies || request.legacy)
     return export_tensor(schema_of(self), std::move(array), request);
@@ -305,12 +326,13 @@ Device device_of_producer(nb::handle object) {
         "from_dlpack: object has no tensor: expected __dlpack__ and __dlpack_device__");
   }
   Device source;
-  if (nb::try_cast(device, source)) return source;
+  if (read_pair(device, source)) return source;
   raise_type_error("__dlpack_device__: result is wrong: expected a pair of integers");
 }
 
-PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& device,
+PyDeviceArray import_dlpack(nb::handle object, nb::handle given_device,
                             const std::optional<bool>& copy, nb::handle stream, bool as_storage) {
+  const auto device = pair_or_none<Device>(given_device, "from_dlpack: device");
   DlpackImportOptions options;
   options.strided = copy.value_or(true) ? Strided::kCopy : Strided::kRefuse;
   options.as_storage = as_storage;
@@ -324,8 +346,7 @@ PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& devi
     keywords["stream"] = reinterpret_cast<std::uintptr_t>(consumer.stream.handle());
   }
   if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
-  const nb::object capsule =
-      call_dlpack(object, std::move(keywords), nb::cast(device), nb::cast(copy));
+  const nb::object capsule = call_dlpack(object, std::move(keywords), given_device, nb::cast(copy));
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
     return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule, source), consumer, options);
   }

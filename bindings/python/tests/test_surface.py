@@ -84,7 +84,7 @@ BATCH = DeviceArray.from_arrow(TABLE.to_batches()[0])
         (lambda: BATCH.column(object()), "column: expected an index or a name"),  # type: ignore[arg-type]
         (lambda: BATCH.column(1.0), "column: expected an index or a name"),  # type: ignore[arg-type]
         (lambda: fletching.from_dlpack(WrongDevice()), "__dlpack_device__: result is wrong"),
-        (lambda: fletching.from_dlpack(BATCH, device=5), "incompatible function arguments"),  # type: ignore[arg-type]
+        (lambda: fletching.from_dlpack(BATCH, device=5), "device: expected a pair of integers"),  # type: ignore[arg-type]
         (lambda: fletching.from_dlpack(BATCH, copy=5), "incompatible function arguments"),  # type: ignore[arg-type]
         (lambda: fletching.register_waiter(99, object()), "waiter has no synchronize"),
         (
