@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 import sys
 from pathlib import Path
@@ -71,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter  # keeps the lines of the exit codes
     parser = argparse.ArgumentParser(
         prog="fletching",
-        description="Generates and checks Fletching's declarations.",
+        description="Checks headers and libraries against the Arrow C interfaces and DLPack;\n"
+        "generates Fletching's declarations in a clone.",
         epilog=_exit_codes("success", "found a mistake or a difference"),
         formatter_class=formatter,
     )
@@ -81,7 +81,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     everywhere.add_argument("--json", action="store_true", help="print JSON")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    add = functools.partial(subparsers.add_parser, parents=[everywhere], formatter_class=formatter)
+
+    def add(name: str, text: str, epilog: str) -> argparse.ArgumentParser:
+        return subparsers.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=epilog,
+            parents=[everywhere],
+            formatter_class=formatter,
+        )
+
     for add_command in (
         _add_generate,
         _add_traces,
@@ -97,12 +107,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_common_options(parser: argparse.ArgumentParser, extra: dict[str, Any]) -> None:
-    text = "the folder with spec/ (default: the first parent folder with one, or this package)"
+    text = "folder with spec/ (default: the nearest parent folder with one, or this package)"
     parser.add_argument("--root", type=Path, metavar="FOLDER", help=text, **extra)
     parser.add_argument(
         "--color",
         choices=terminal.CHOICES,
-        help="color the output (default: auto, on a terminal; see NO_COLOR, FORCE_COLOR)",
+        help="color the output (default: auto: on a terminal, or as NO_COLOR or FORCE_COLOR says)",
         **{"default": "auto", **extra},
     )
 
@@ -110,7 +120,7 @@ def _add_common_options(parser: argparse.ArgumentParser, extra: dict[str, Any]) 
 def _add_generate(add: Any) -> None:
     command = add(
         "generate",
-        help="write every generated file from the spec (in a clone)",
+        "write every generated file from the spec (in a clone)",
         epilog=_exit_codes("the files are written, or agree", "with --check: a file differs"),
     )
     command.add_argument(
@@ -122,17 +132,19 @@ def _add_generate(add: Any) -> None:
 def _add_traces(add: Any) -> None:
     command = add(
         "traces",
-        help="write the traces of the async stream for the tests of every language (in a clone)",
+        "write the async stream's traces for the tests of every language (in a clone)",
         epilog=_exit_codes("the traces are written", None),
     )
-    command.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    command.add_argument(
+        "--output", type=Path, required=True, metavar="FOLDER", help="where to write them"
+    )
     command.set_defaults(run=commands.run_traces)
 
 
 def _add_check_spec(add: Any) -> None:
     command = add(
         "check-spec",
-        help="check the spec and print a summary",
+        "check the spec and print a summary",
         epilog=_exit_codes("the spec is sound", "the spec has a mistake, or a text has changed"),
     )
     command.add_argument(
@@ -149,19 +161,19 @@ def _add_check_spec(add: Any) -> None:
 def _add_layout(add: Any) -> None:
     command = add(
         "layout",
-        help="print sizes, alignments and offsets",
+        "print the sizes, alignments and offsets of the structs",
         epilog=_exit_codes("printed", None, "could not run: an unknown struct or class"),
     )
-    command.add_argument("struct", nargs="*", help="a struct (default: all)")
+    command.add_argument("struct", nargs="*", help="struct to print (default: all)")
     names = ", ".join(target.name for target in LAYOUT_CLASSES)
-    command.add_argument("--target", metavar="CLASS", help=f"one of {names} (default: all)")
+    command.add_argument("--target", metavar="CLASS", help=f"layout class: {names} (default: all)")
     command.set_defaults(run=commands.run_layout)
 
 
 def _add_check_header(add: Any) -> None:
     command = add(
         "check-header",
-        help="compare C or C++ headers with the spec",
+        "compare C or C++ headers with the spec",
         epilog=_exit_codes(
             "every header agrees",
             "a header differs",
@@ -173,28 +185,28 @@ def _add_check_header(add: Any) -> None:
         "header",
         type=Path,
         nargs="+",
-        help="a header, or - for standard input; Clang's flags follow after --",
+        help="header to check, or - for standard input; flags for Clang follow after --",
     )
     command.add_argument(
         "--as",
         dest="languages",
         metavar="c,c++",
-        help="the languages to read it in (default: both)",
+        help="languages in which to read it (default: both)",
     )
     command.add_argument(
-        "--targets", default="all", metavar="all|T,...", help="the target triples (default: all)"
+        "--targets", default="all", metavar="T,...", help="target triples (default: all)"
     )
     command.add_argument(
         "--interface",
         action="append",
         default=[],
-        help="compare only this interface, which must be declared (repeatable)",
+        help="compare only this interface, which the header must declare (repeatable)",
     )
     command.add_argument(
         "--flag",
         action="append",
         default=[],
-        help="one flag for Clang, such as --flag=-Iinclude, where -- is not possible (repeatable)",
+        help="flag for Clang, such as --flag=-Iinclude, if you cannot use -- (repeatable)",
     )
     command.set_defaults(run=run_check_header)
 
@@ -202,12 +214,14 @@ def _add_check_header(add: Any) -> None:
 def _add_sync(add: Any) -> None:
     command = add(
         "sync",
-        help="add the devices and data-type codes of a dlpack.h to the spec",
+        "add the devices and data-type codes of a dlpack.h to the spec",
         epilog=_exit_codes(
             "the spec is up to date, or was changed", "the header contradicts the spec"
         ),
     )
-    command.add_argument("header", type=Path, help="the header; Clang's flags follow after --")
+    command.add_argument(
+        "header", type=Path, help="header to read; flags for Clang follow after --"
+    )
     command.add_argument("--dry-run", action="store_true", help="write nothing; print what is new")
     command.set_defaults(run=run_sync)
 
@@ -215,7 +229,7 @@ def _add_sync(add: Any) -> None:
 def _add_devices(add: Any) -> None:
     command = add(
         "devices",
-        help="list the devices of this machine, and why others are absent",
+        "list the devices of this machine, and why others are absent",
         epilog=_exit_codes("printed", None),
     )
     command.set_defaults(run=commands.run_devices)
@@ -224,12 +238,13 @@ def _add_devices(add: Any) -> None:
 def _add_validate(add: Any) -> None:
     command = add(
         "validate",
-        help="find the rules of the Arrow C interfaces and of DLPack that a library breaks",
+        "find the rules of the Arrow C interfaces and of DLPack that a library breaks",
         epilog=_exit_codes(
             "no error and no warning",
             "a rule is broken, or the library crashes, hangs or leaks",
             "could not run: no such library or function, or fletching-validate is missing",
-        ),
+        )
+        + f"\n\n{validation.ROLES_HELP}",
     )
     validation.add_options(command)
 

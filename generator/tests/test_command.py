@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,16 +71,28 @@ def test_closed_output_pipe_ends_command_silently() -> None:
     assert (process.returncode, said) == (2, b"")
 
 
-COMMANDS = ("generate", "traces", "check-spec", "layout", "check-header", "sync", "devices")
+COMMANDS = (
+    "generate",
+    "traces",
+    "check-spec",
+    "layout",
+    "check-header",
+    "sync",
+    "devices",
+    "validate",
+)
 ONE_TARGET = ("--targets", "x86_64-linux-gnu")
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])
-def test_help_lists_exit_codes(command: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_description_and_exit_codes(
+    command: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*([command] if command else []), "--help"])
     assert ended.value.code == 0
     shown = capsys.readouterr().out
+    assert re.search(r"\n\n[A-Z][^:]+\.\n\n", shown)
     assert "exit codes:\n  0  " in shown and "\n  2  could not run" in shown
     assert ("--json" in shown) == (command is not None)
 

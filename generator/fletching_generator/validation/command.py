@@ -6,6 +6,7 @@ import argparse
 import datetime
 import json
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,55 +26,70 @@ from .targets import LEVELS, ROLES, Target, target_of
 from .text_report import as_text
 
 _TIMEOUT = 60
+# In the epilog, because argparse breaks lines of an option's help at hyphens.
+ROLES_HELP = "roles:\n" + textwrap.fill(
+    ", ".join(ROLES), 78, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("target", nargs="?", metavar="LIBRARY:FUNCTION", help="a plain C function")
     command.add_argument(
-        "--as", dest="role", choices=ROLES, metavar="ROLE", help=f"its role: {', '.join(ROLES)}"
+        "target",
+        nargs="?",
+        metavar="LIBRARY:FUNCTION",
+        help="shared library and the C function to call",
     )
-    command.add_argument("--subject", metavar="LIBRARY", help="every subject of a shared library")
     command.add_argument(
-        "--python", metavar="MODULE:EXPRESSION", help="a Python object that exports data"
+        "--as", dest="role", choices=ROLES, metavar="ROLE", help="role of the function (see below)"
+    )
+    command.add_argument(
+        "--subject", metavar="LIBRARY", help="shared library with a table of functions"
+    )
+    command.add_argument(
+        "--python", metavar="MODULE:EXPRESSION", help="Python object that exports data"
     )
     command.add_argument(
         "--consumes",
         action="store_true",
-        help="with --python: a function that takes such an object; --as names its role",
+        help="with --python: the expression is a function that takes such an object, by default "
+        "in the role stream-consumer",
     )
     command.add_argument(
         "--interpreter",
         default=sys.executable,
         metavar="PYTHON",
-        help="the Python that has the module (default: the one of this command)",
+        help="Python that has the module (default: the one that runs this command)",
     )
     command.add_argument(
-        "--group", action="append", default=[], help="of the subjects, only this one (repeatable)"
+        "--group", action="append", default=[], help="with --subject: only this group (repeatable)"
     )
-    command.add_argument("--case", help="only this case, or those that begin so: 'stream.*'")
+    command.add_argument("--case", help="only this case, or all with a prefix, such as 'stream.*'")
     command.add_argument(
-        "--level", choices=LEVELS, default="data", help="what the structs are checked for"
+        "--level",
+        choices=LEVELS,
+        default="data",
+        help="check the calls, also the structs, or also the buffers (default: data)",
     )
     command.add_argument(
         "--timeout",
         type=int,
         default=_TIMEOUT,
         metavar="SECONDS",
-        help=f"how long a case may be silent (default: {_TIMEOUT})",
+        help=f"how long a case may take without progress (default: {_TIMEOUT})",
     )
     command.add_argument(
-        "--suppress", type=Path, metavar="FILE", help="leave out the findings that FILE lists"
+        "--suppress", type=Path, metavar="FILE", help="do not report the findings listed in FILE"
     )
     command.add_argument("--sarif", type=Path, metavar="FILE", help="write the findings as SARIF")
     command.add_argument("--junit", type=Path, metavar="FILE", help="write the cases as JUnit XML")
     command.add_argument(
-        "--record", type=Path, metavar="FILE", help="write every call and result as JSON"
+        "--record", type=Path, metavar="FILE", help="write every call and its result as JSON"
     )
     command.add_argument(
-        "--replay", type=Path, metavar="FILE", help="judge a recorded run, without the library"
+        "--replay", type=Path, metavar="FILE", help="check a recorded run, without the library"
     )
     command.add_argument("--explain", metavar="RULE", help="print a rule, its source and examples")
-    command.add_argument("--notes", action="store_true", help="print notes, too")
+    command.add_argument("--notes", action="store_true", help="also print notes")
     command.set_defaults(run=run_validate)
 
 
