@@ -73,13 +73,6 @@ def _key(name: str) -> str:
     return re.sub(r"^Fletching|\W|_", "", name.rsplit("::", 1)[-1].rsplit(".", 1)[-1]).lower()
 
 
-def _home(api: Path, home: str, title: str) -> str:
-    page = "index.md" if (api / home / "index.md").is_file() else "index.html"
-    if home == "rust":
-        page = "fletching/index.html"
-    return f"- [{title}]({home}/{page})"
-
-
 def _cell(symbol: Symbol | None) -> str:
     return f"[`{symbol[0]}`]({symbol[1]})" if symbol else ""
 
@@ -113,14 +106,20 @@ def headings(folder: Path) -> Iterator[Symbol]:
 
 
 def javadoc(folder: Path) -> Iterator[Symbol]:
+    modules = {each["l"]: each["m"] for each in _javadoc(folder, "package") if "m" in each}
     for kind in ("type", "member"):
-        text = (folder / f"{kind}-search-index.js").read_text(encoding="utf-8")
-        for each in json.loads(text[text.index("[") : text.rindex("]") + 1]):
+        for each in _javadoc(folder, kind):
             if "p" in each:
-                module = each["p"]  # the module has the name of the package
-                page = f"{module}/{module.replace('.', '/')}/{each.get('c', each['l'])}.html"
+                place = f"{modules[each['p']]}/{each['p'].replace('.', '/')}"
                 name = each["l"].split("(")[0]
+                page = f"{place}/{each.get('c', each['l'])}.html"
                 yield (f"{each['c']}.{name}" if "c" in each else name), page
+
+
+def _javadoc(folder: Path, kind: str) -> list[dict[str, str]]:
+    text = (folder / f"{kind}-search-index.js").read_text(encoding="utf-8")
+    found: list[dict[str, str]] = json.loads(text[text.index("[") : text.rindex("]") + 1])
+    return found
 
 
 def autodoc(package: Path) -> Iterator[Symbol]:

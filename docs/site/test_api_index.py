@@ -26,13 +26,23 @@ def test_api_index_joins_names_of_languages(tmp_path: Path) -> None:
         write(api / "rust" / crate / "struct.Owner.html", methods)
         write(api / "rust" / crate / "type.DeviceArray.html", "")
     build.mkdir()
+    write(api / "java" / "index.html", "")
+    indices = {
+        "package": '[{"m":"io.fletching.ffm","l":"io.fletching.ffm.abi"},{"l":"All Packages"}]',
+        "type": '[{"p":"io.fletching.ffm.abi","l":"DeviceArray"},{"l":"All Classes"}]',
+        "member": "[]",
+    }
+    for kind, index in indices.items():
+        write(api / "java" / f"{kind}-search-index.js", f"{kind}SearchIndex = {index};")
 
     assert main([str(api), str(build)]) == 0
     page = (api / "README.md").read_text(encoding="utf-8")
-    assert "- [Go](go/index.md)\n- [Rust](rust/fletching/index.html)\n" in page
+    assert "- [Go](go/index.md)\n- [Java](java/index.html)\n" in page
+    assert "- [Rust](rust/fletching/index.html)\n" in page
     assert (
         "| [`DeviceArray`](go/fletching.md#devicearray) "
+        "| [`DeviceArray`](java/io.fletching.ffm/io/fletching/ffm/abi/DeviceArray.html) "
         "| [`DeviceArray`](rust/fletching/type.DeviceArray.html) |" in page
     )
-    assert "#devicearraytakechild) | [`Owner::take_child`]" in page
+    assert "#devicearraytakechild) |  | [`Owner::take_child`]" in page
     assert "Leaks" not in page  # one language alone has it
