@@ -32,7 +32,7 @@ WRAPPED = """
 [...document.querySelectorAll("pre")]
   .filter(each => getComputedStyle(each).whiteSpace !== "pre").length
 """
-SEARCHED = ("DeviceArray", "export_with_event", "release_after", "SyncEvent")
+SEARCHED = ("DeviceArray", "export_with_event", "release_after", "SyncEvent", "move_to")
 FIRST_RESULT = """
 new Promise(resolve => {
   const look = () => {
