@@ -8,6 +8,7 @@ import subprocess
 
 import pyarrow
 import pytest
+import yaml
 
 from fletching import abi
 from languages import ROOT
@@ -50,6 +51,19 @@ def test_formats_have_buffers_and_children_of_parser() -> None:
             names = names[:2]
         assert len(names) == int(n_buffers), text
         assert children == n_children.replace("Format::kAnyNumber", "any number"), text
+
+
+def test_formats_have_parameters_of_parser_and_types_of_spec() -> None:
+    header = (ROOT / "cpp/include/fletching/format.hpp").read_text(encoding="utf-8")
+    units = re.search(r'string_view units = "(\w+)"', header)
+    assert units
+    parsed = {f"ts{unit}:" for unit in units[1]}
+    parsed |= set(re.findall(r'text\.starts_with\("([^"]+:)"\)', header))
+    listed = {re.sub(":.*", ":", text) for text, _ in [*SIMPLE, *NESTED]}
+    assert {text for text in listed if ":" in text} == parsed
+    spec = yaml.safe_load((ROOT / "spec/tensor-types.yaml").read_text(encoding="utf-8"))
+    formats = {re.sub(":.*", ":", row["format"]) for row in spec["types"] + spec["as_storage"]}
+    assert formats <= listed
 
 
 def test_troubleshooting_has_texts_of_the_sources() -> None:
