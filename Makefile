@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
 .PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets platforms faults fuzz
-.PHONY: test-gpu test-gpu-standin gpu-programs bench-gpu bench-compile docs test test-all format clean
+.PHONY: test-gpu test-gpu-standin gpu-programs bench bench-gpu bench-compile docs test test-all format clean
 .PHONY: packages test-packages compare-packages compatible compatible-guards rehearsal release release-notes
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 .PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
@@ -67,12 +67,15 @@ faults: setup ## every call of a vendor's library fails once; prints a table, wr
 fuzz: setup ## random input for everything that reads foreign bytes
 	@tests/fuzz/run
 
+bench: setup ## every language and its peers in one run: build/bench.json, docs/measured/benchmarks.md
+	@$(PYTHON) tests/benchmarks/bench.py --curves --write-docs $(BENCH)
+
 $(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library costs, compared with others; fails over a limit
 	@$(PYTHON) tests/benchmarks/bench.py $* $(BENCH)
 
 bench-compile: setup ## what a compiler takes for the C++ headers, beside nanoarrow and libarrow; fails over a limit
 	@tools/install valgrind:valgrind
-	@$(PYTHON) cpp/bench/compile.py
+	@$(PYTHON) tests/benchmarks/bench.py cpp --no-build --only compile
 
 packages: setup ## a release in build/packages: every package, checksums, SBOM, manifest
 	@packages/setup

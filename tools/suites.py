@@ -108,15 +108,18 @@ SUITES: dict[str, tuple[Step, ...]] = {
             "cd tests/roundtrip && ../../.venv/bin/pytest -q -rs test_page.py",
         ),
     ),
-    "bench": tuple(
-        Step(
-            f"{language.title} benchmark",
-            f"make bench-{name} BENCH='{language.bench.step}'",
-            only_all=language.bench.only_all,
-            cores=language.bench.cores,
-        )
-        for name, language in LANGUAGES.items()
-        if language.bench
+    "bench": (
+        _pytest("tests/benchmarks", cores=1),
+        *(
+            Step(
+                f"{language.title} benchmark",
+                f"make bench-{name} BENCH='{language.bench.step}'",
+                only_all=language.bench.only_all,
+                cores=language.bench.cores,
+            )
+            for name, language in LANGUAGES.items()
+            if language.bench
+        ),
     ),
     "packages": (
         Step("fletching-tools", ".venv/bin/python packages/packages.py quick generator", cores=1),

@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
-from rows import Limit, Row
+import sys
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
 
-# The yardsticks, and the additional work of other implementations.
+from rows import Limit, Peer, Row, locked
+
 _BY_HAND = "raw C"
-_UNWATCHED = "the same stream alone"
+_UNWATCHED = "the same stream without the layer"
 _RING = "hand-written, one thread on each side"  # limitations: see cpp/async_ring.hpp
-_NANOARROW = "nanoarrow, typed arrays that can grow"
-_LIBARROW = "libarrow, typed arrays and a schema"
-_PEERS = {_NANOARROW: "nanoarrow", _LIBARROW: "libarrow"}
+_PROGRAMS = {
+    "Fletching": "fletching_bench_owners",
+    _BY_HAND: "fletching_bench_raw",
+    "nanoarrow": "fletching_bench_nanoarrow",
+    "libarrow": "fletching_bench_libarrow",
+}
+
+_ALL = ("nanoarrow", "libarrow")
+
+PEERS = (
+    Peer(
+        _BY_HAND,
+        "",
+        "Hand-written C that implements the interface completely. The structs of a batch are one "
+        "counted block, so that a child can be moved out. It checks no argument.",
+    ),
+    Peer(_RING, "", "A ring without locks and without the structs of the async interface."),
+    Peer(
+        "nanoarrow",
+        locked("tools/sources/requirements.txt", r"^nanoarrow==(\S+)"),
+        "An array has a type, its buffers can grow, and each child owns its buffers.",
+    ),
+    Peer(
+        "libarrow",
+        version("pyarrow"),
+        "A batch is a tree of shared pointers to typed arrays, and has a schema. Each batch is "
+        "checked.",
+    ),
+)
 
 
-def _owners(case: str, name: str, at_most: float, *peers: str) -> Row:
+def _owners(
+    topic: str,
+    case: str,
+    name: str,
+    *limits: Limit,
+    peers: tuple[str, ...] = (),
+    size: int | None = None,
+    rounds: tuple[int, int] = (100, 300),
+) -> Row:
     """`peers` have no limit because they do more."""
-    others = {who: (f"fletching_bench_{_PEERS[who]}", name) for who in peers}
-    return Row(
-        case,
-        "instructions",
-        {
-            "Fletching": ("fletching_bench_owners", name),
-            _BY_HAND: ("fletching_bench_raw", name),
-            **others,
-        },
-        (Limit(_BY_HAND, at_most),),
-    )
+    programs: dict[str, tuple[str, ...]] = {
+        who: (_PROGRAMS[who], name) for who in ("Fletching", _BY_HAND, *peers)
+    }
+    return Row(topic, case, "instructions", programs, limits, rounds, size=size)
 
 
-def _async(case: str, mode: str, others: dict[str, float]) -> Row:
-    """`others`: maps each program to the allowed multiple of its time."""
+def _async(case: str, mode: str, *limits: Limit) -> Row:
     names = {"Fletching": "fletching", _RING: "ring", "libarrow": "libarrow"}
+    others = {limit.other for limit in limits}
     return Row(
+        "Async streams",
         f"async stream, {case}, a batch",
         "nanoseconds",
         {
@@ -39,13 +71,14 @@ def _async(case: str, mode: str, others: dict[str, float]) -> Row:
             for who, name in names.items()
             if who == "Fletching" or who in others
         },
-        tuple(Limit(who, at_most) for who, at_most in others.items()),
+        limits,
         counter="fletching_bench_async_counts",
     )
 
 
 def _locks(case: str, mode: str) -> Row:
     return Row(
+        "Async streams",
         f"async stream, {case}, a batch",
         "locks",
         {"Fletching": ("fletching_bench_async_counts", f"fletching_{mode}", "20000")},
@@ -53,32 +86,153 @@ def _locks(case: str, mode: str) -> Row:
     )
 
 
+def _compile(header: str, at_most: float | None = None) -> Row:
+    """nanoarrow's and libarrow's smallest headers that export and import an array."""
+    headers = {
+        "Fletching": header,
+        "nanoarrow": "nanoarrow/nanoarrow.hpp",
+        "libarrow": "arrow/c/bridge.h",
+    }
+    script = str(Path(__file__).with_name("compile.py"))
+    return Row(
+        "Compile time",
+        f"`{header}` alone",
+        "compile",
+        {who: (sys.executable, script, name) for who, name in headers.items()},
+        (
+            Limit("nanoarrow", at_most, reason="the header contains the implementation"),
+            Limit("libarrow", reason="the header contains the implementation"),
+        ),
+    )
+
+
+def _validation(level: str, goal: float | None, reason: str) -> Row:
+    return Row(
+        "Validation",
+        f"stream of 100 batches of 1,000 columns, read, level {level}",
+        "instructions",
+        {
+            "the validation layer": ("fletching_bench_validated", level),
+            _UNWATCHED: ("fletching_bench_validated", "plain"),
+        },
+        (Limit(_UNWATCHED, 3 if goal else None, goal, reason),),
+        (1, 3),
+    )
+
+
+_VALIDATION = (
+    _validation("protocol", 2, "records every struct, to find a late call"),
+    _validation("shape", None, "also checks every member of every column"),
+    _validation("data", None, "also reads the buffers"),
+)
+
+_HANDOFF = Limit(_BY_HAND, 1.2, 1.05, "the children are linked in a separate loop")
+_CURVE_OF_COLUMNS = tuple(
+    _owners(
+        "Handoff of columns",
+        "handoff of columns",
+        "handoff",
+        replace(_HANDOFF, at_most=None, goal=None),
+        peers=_ALL,
+        size=size,
+        rounds=(1, 1 + max(1, 10_000 // size)),
+    )
+    for size in (1, 10, 100, 1_000, 10_000, 100_000)
+)
+_STREAM = Limit(_BY_HAND, reason="checks each batch, and moves it through an `optional<Result>`")
+_CURVE_OF_BATCHES = tuple(
+    _owners(
+        "Streams",
+        "stream of leaves, read",
+        "stream",
+        _STREAM,
+        peers=_ALL,
+        size=size,
+        rounds=(1, 1 + max(1, 5_000 // size)),
+    )
+    for size in (1, 10, 100, 1_000, 10_000)
+)
+_MEMORY = tuple(
+    Row(
+        "Memory",
+        case,
+        "bytes",
+        {who: (program, name, rounds) for who, program in _PROGRAMS.items()},
+        (Limit(_BY_HAND, reason=reason), Limit("nanoarrow", goal=1)),
+    )
+    for case, name, rounds, reason in (
+        (
+            "one leaf, made",
+            "hold_leaf",
+            "900",
+            "the block has a header of 40 bytes, which malloc rounds up",
+        ),
+        ("batch of 1,000 columns, made", "hold_batch", "100", "the block has a header"),
+    )
+)
+
 _INLINE = "on one thread"
 _HOP = "to another thread, window of 64"
 
 ROWS = (
-    _owners("move and release", "move_release", 1.1, _NANOARROW),
-    _owners("one leaf: produce, move, release", "leaf", 1.2, _NANOARROW, _LIBARROW),
-    _owners("handoff of 1,000 columns", "handoff", 1.2, _NANOARROW, _LIBARROW),
-    # The hand-written code checks neither the structs nor the type; the library does.
-    _owners("one leaf: to DLPack and back, release", "tensor", 3.6),
-    Row(
-        "stream of one batch of 1,000 columns, read",
-        "instructions",
-        {
-            "the validation layer, protocol": ("fletching_bench_validated", "validated"),
-            _UNWATCHED: ("fletching_bench_validated", "plain"),
-        },
-        (Limit(_UNWATCHED, 3),),
+    _owners(
+        "Ownership",
+        "move and release",
+        "move_release",
+        Limit(_BY_HAND, 1.1, reason="the destructor tests whether the array is released"),
+        Limit("nanoarrow", reason="the destructor tests whether the array is released"),
+        peers=("nanoarrow",),
     ),
+    _owners(
+        "Ownership",
+        "one leaf: produce, move, release",
+        "leaf",
+        Limit(
+            _BY_HAND,
+            1.2,
+            1.1,
+            "`operator new` around malloc, a second call in `release`, and a `Result`",
+        ),
+        peers=_ALL,
+    ),
+    _owners(
+        "Handoff of columns",
+        "handoff of 1,000 columns",
+        "handoff",
+        _HANDOFF,
+        peers=_ALL,
+    ),
+    *_CURVE_OF_COLUMNS,
+    _owners(
+        "Streams", "stream of 1,000 leaves, read", "stream", _STREAM, peers=_ALL, rounds=(2, 7)
+    ),
+    *_CURVE_OF_BATCHES,
+    _owners(
+        "DLPack",
+        "one leaf: to DLPack and back, release",
+        "tensor",
+        Limit(_BY_HAND, 3.6, reason="checks both structs and the type; raw C checks neither"),
+    ),
+    *_VALIDATION,
+    *_MEMORY,
     _locks(_INLINE, "inline"),
     _locks(_HOP, "hop"),
-    _async(_INLINE, "inline", {_RING: 2}),
-    _async(_HOP, "hop", {_RING: 1.5, "libarrow": 0.2}),
+    _async(
+        _INLINE,
+        "inline",
+        Limit(_RING, 2, 1.5, "takes one lock for each batch; the ring takes none"),
+    ),
+    _async(_HOP, "hop", Limit(_RING, 1.5), Limit("libarrow", 0.2)),
     Row(
+        "Async streams",
         "async stream, 200 ms without work: CPU time",
         "nanoseconds",
         {"Fletching": ("fletching_bench_idle", "200")},
         at_most=1e6,  # half a percent of one core
     ),
+    _compile("fletching/result.hpp"),
+    _compile("fletching/owner.hpp", 1.3),
+    _compile("fletching/sync_event.hpp", 2.0),
+    _compile("fletching/dlpack.hpp", 3.0),
+    _compile("fletching/fletching.hpp"),
 )

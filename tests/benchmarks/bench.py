@@ -1,10 +1,11 @@
-"""Runs the benchmarks of one language, prints a table, and compares it with the limits.
+"""Runs the benchmarks of one or all languages, and compares the results with their limits.
 
-`make bench-LANGUAGE` calls `bench.py LANGUAGE`. valgrind's callgrind counts instructions and
-allocations twice with different numbers of rounds; the difference is the cost of the rounds,
-whatever else the machine does. Nanoseconds are the median of many runs with the programs
-interleaved, so that a busy machine slows all of them. --only instructions omits those rows.
-Writes build/bench-<language>.json; --write-docs also writes docs/measured/bench-<language>.md.
+`make bench-LANGUAGE` calls `bench.py LANGUAGE`, and `make bench` calls `bench.py` without a
+language, which also writes the page docs/measured/benchmarks.md. valgrind's callgrind counts
+instructions and allocations twice with different numbers of rounds; the difference is the cost of
+the rounds, whatever else the machine does. Times are measured in rounds over all rows of all
+languages, so that a slow minute slows all programs; a ratio is the median over the rounds.
+Writes build/bench.json or build/bench-LANGUAGE.json.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
 
@@ -14,24 +15,30 @@ import argparse
 import datetime
 import json
 import os
+import platform
 import re
 import runpy
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from rows import Row
+import page
+from rows import ROOT, Cell, Limit, Peer, Row
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
-import languages  # noqa: E402
+import languages
 
-MEASURES = ["instructions", "allocations", "bytes", "locks", "nanoseconds"]
+MEASURES = ["instructions", "allocations", "bytes", "locks", "nanoseconds", "compile"]
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
+
+Run = Mapping[str, Mapping[str, float]]  # one run of a row: who -> measure -> value
 
 
 @dataclass(frozen=True)
@@ -40,67 +47,72 @@ class Count:
     allocations: int
 
 
-@dataclass(frozen=True)
-class Cell:
-    case: str
-    measure: str
-    who: str
-    value: float  # per round
-    allocations: float | None  # per round; None if not counted
-    locks: float | None
-    ratio: float | None  # Fletching's value / this one; None for Fletching
-    limit: float | None  # maximum of the ratio; for Fletching, of the value
-    ok: bool
-
-
 def main() -> int:
     options = _parse()
     bin_folder = (ROOT / options.build / "bin").resolve()
+    homes = [languages.load()[name] for name in options.languages or _having_rows()]
     try:
-        home = languages.load()[options.language]
-        rows = [
-            _without(row, options.without) for row in _rows(home) if row.measure in options.only
-        ]
         if not options.no_build:
             os.environ["BENCH_WITHOUT"] = " ".join(options.without)
-            _build(home)
-        cells = [cell for row in rows for cell in _run_row(bin_folder, row)]
-        versions = _versions()
+            for home in homes:
+                _build(home)
+        rows = [(home.title, row) for home in homes for row in _rows(home, options)]
+        cells = [
+            cell
+            for (language, row), runs in zip(rows, _measure(bin_folder, rows), strict=True)
+            for cell in cells_of(language, row, runs)
+        ]
+        turns = max((row.repeats for _, row in rows), default=0)
+        report = _report(homes, cells, turns)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
-    report = ROOT / "build" / f"bench-{options.language}.json"
-    report.parent.mkdir(exist_ok=True)
-    report.write_text(json.dumps([asdict(cell) for cell in cells], indent=2) + "\n")
-    table = "\n".join(_table(cells))
-    print(table)
+    name = "-".join(["bench", *options.languages])
+    (ROOT / "build" / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
+    print("\n".join(page.table(cells)))
     if options.write_docs:
-        _write_docs(options.language, table, versions)
+        page.write(report)
     over = [cell for cell in cells if not cell.ok]
     for cell in over:
-        cost = _cost(cell) if cell.ratio is None else f"{cell.ratio:.2f} x {cell.who}"
-        print(f"bench: {cell.case}: {cost}, limit {cell.limit}")
+        cost = page.cost(cell) if cell.ratio is None else f"{cell.ratio[1]:.2f} x {cell.who}"
+        print(f"bench: {cell.language}: {cell.case}: {cost}, limit {cell.limit}")
     print(f"bench: {'OVER A LIMIT' if over else 'within all limits'}")
     return 1 if over else 0
 
 
+def _having_rows() -> list[str]:
+    return [name for name, each in languages.load().items() if each.bench]
+
+
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    having = [name for name, each in languages.load().items() if each.bench]
-    parser.add_argument("language", choices=having)
+    parser.add_argument("languages", nargs="*", help="all if none is named")
     parser.add_argument("--no-build", action="store_true", help="do not build the programs first")
     parser.add_argument("--build", default="build/release", help="where CMake built the programs")
     parser.add_argument("--write-docs", action="store_true", help="also docs/measured/")
     parser.add_argument("--only", nargs="+", default=MEASURES, choices=MEASURES)
     parser.add_argument("--without", nargs="+", default=[], help="programs that are left out")
-    return parser.parse_args()
+    parser.add_argument("--case", default="", help="only the cases that contain this text")
+    parser.add_argument("--curves", action="store_true", help="also the rows with a size")
+    options = parser.parse_args()
+    for name in set(options.languages) - set(_having_rows()):
+        parser.error(f"unknown language: expected {', '.join(_having_rows())}, got {name}")
+    partial = options.languages or options.without or options.case or options.only != MEASURES
+    if options.write_docs and (partial or not options.curves):
+        parser.error("--write-docs: expected all rows; hint: run `make bench`")
+    return options
 
 
-def _rows(home: languages.Language) -> list[Row]:
+def _rows(home: languages.Language, options: argparse.Namespace) -> Iterator[Row]:
+    for row in _file(home)["ROWS"]:
+        wanted = row.measure in options.only and options.case in row.case
+        if wanted and (row.size is None or options.curves):
+            yield _without(row, options.without)
+
+
+def _file(home: languages.Language) -> dict[str, Any]:
     assert home.bench is not None
-    path = ROOT / home.folder / home.bench.rows
-    found: list[Row] = list(runpy.run_path(str(path))["ROWS"])
-    return found
+    return runpy.run_path(str(ROOT / home.folder / home.bench.rows))
 
 
 def _without(row: Row, left_out: list[str]) -> Row:
@@ -118,81 +130,97 @@ def _build(home: languages.Language) -> None:
     languages.run(home, f"{{ {home.bench.build}; }} >$ROOT/build/logs/bench-{home.name}.log")
 
 
-def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
-    allocations: dict[str, float] = {}
-    locks: dict[str, float] = {}
-    environment = os.environ | row.environment
+def _measure(bin_folder: Path, rows: Sequence[tuple[str, Row]]) -> list[list[Run]]:
+    """Returns the runs of each row. Only times need more than one."""
+    repeats = [row.repeats if row.measure == "nanoseconds" else 1 for _, row in rows]
+    runs: list[list[Run]] = [[] for _ in rows]
+    for turn in range(max(repeats, default=0)):
+        for (language, row), of_row, times in zip(rows, runs, repeats, strict=True):
+            if turn < times:
+                print(f"bench: {turn + 1}: {language}: {row.case}", file=sys.stderr)
+                of_row.append(
+                    {
+                        who: _run(bin_folder, program, row, turn == 0)
+                        for who, program in row.programs.items()
+                    }
+                )
+    return runs
+
+
+def _run(bin_folder: Path, program: tuple[str, ...], row: Row, first: bool) -> Mapping[str, float]:
+    environment = tuple(row.environment.items())
+    path = (str(bin_folder / program[0]), *program[1:])
     if row.measure == "instructions":
-        counts = {
-            who: _instructions(bin_folder, program, row, environment)
-            for who, program in row.programs.items()
-        }
-        values = {who: value for who, (value, _) in counts.items()}
-        allocations = {who: number for who, (_, number) in counts.items()}
-    elif row.measure in ("allocations", "bytes"):
-        values = {
-            who: _printed(bin_folder, program, environment)[row.measure]
-            for who, program in row.programs.items()
-        }
-    elif row.measure == "locks":
-        counted = {
-            who: _printed(bin_folder, program, environment) for who, program in row.programs.items()
-        }
-        values = {who: each["locks"] for who, each in counted.items()}
-        allocations = {who: each["allocations"] for who, each in counted.items()}
-    else:
-        values = _nanoseconds(bin_folder, row, environment)
-        for who, program in row.programs.items():
-            if row.counter:
-                printed = _printed(bin_folder, (row.counter, *program[1:]), environment)
-                allocations[who], locks[who] = printed["allocations"], printed["locks"]
-    limits = {row.ours: row.at_most} | {limit.other: limit.at_most for limit in row.limits}
-    cells = []
-    for who, value in values.items():
-        ratio = None if who == row.ours else values[row.ours] / value
-        limit = limits.get(who)
-        ok = limit is None or (value if ratio is None else ratio) <= limit
-        counts_of = (allocations.get(who), locks.get(who))
-        cells.append(Cell(row.case, row.measure, who, value, *counts_of, ratio, limit, ok))
-    return cells
+        return _instructions(path, row.rounds, row.size, row.tries, environment)
+    if row.measure == "nanoseconds":
+        values = {"nanoseconds": _printed(path, environment)["ns"]}
+        if row.counter and first:
+            counted = _printed((str(bin_folder / row.counter), *program[1:]), environment)
+            values |= {key: counted[key] for key in ("allocations", "locks")}
+        return values
+    return _printed_once(path, environment)
 
 
+def cells_of(language: str, row: Row, runs: Sequence[Run]) -> Iterator[Cell]:
+    limits = {limit.other: limit for limit in row.limits}
+    limits[row.ours] = Limit(row.ours, row.at_most, row.goal)
+    for who in row.programs:
+        values = [run[who][row.measure] for run in runs]
+        value, ratio = statistics.median(values), None
+        if who != row.ours:
+            ratios = [run[row.ours][row.measure] / run[who][row.measure] for run in runs]
+            ratio = (min(ratios), statistics.median(ratios), max(ratios))
+        limit = limits.get(who, Limit(who))
+        compared = value if ratio is None else ratio[1]
+        yield Cell(
+            language,
+            row.topic,
+            row.case,
+            row.size,
+            row.measure,
+            who,
+            value,
+            runs[0][who].get("allocations") if row.measure != "allocations" else None,
+            runs[0][who].get("locks") if row.measure != "locks" else None,
+            ratio,
+            limit.at_most,
+            limit.goal,
+            limit.reason,
+            limit.at_most is None or compared <= limit.at_most,
+        )
+
+
+# Languages share programs, such as raw C, and rows share headers. Counts do not change between
+# runs.
+@cache
 def _instructions(
-    bin_folder: Path,
     program: tuple[str, ...],
-    row: Row,
-    environment: dict[str, str],
-) -> tuple[float, float]:
+    rounds: tuple[int, int],
+    size: int | None,
+    tries: int,
+    environment: tuple[tuple[str, str], ...],
+) -> Mapping[str, float]:
+    last = () if size is None else (str(size),)
     few, many = (
         min(
-            (_callgrind(bin_folder, program, rounds, environment) for _ in range(row.tries)),
+            (_callgrind((*program, str(number), *last), environment) for _ in range(tries)),
             key=lambda count: count.instructions,
         )
-        for rounds in row.rounds
+        for number in rounds
     )
-    extra = row.rounds[1] - row.rounds[0]
-    return (
-        (many.instructions - few.instructions) / extra,
-        (many.allocations - few.allocations) / extra,
-    )
+    extra = rounds[1] - rounds[0]
+    return {
+        "instructions": (many.instructions - few.instructions) / extra,
+        "allocations": (many.allocations - few.allocations) / extra,
+    }
 
 
-def _callgrind(
-    bin_folder: Path, program: tuple[str, ...], rounds: int, environment: dict[str, str]
-) -> Count:
+def _callgrind(program: tuple[str, ...], environment: tuple[tuple[str, str], ...]) -> Count:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
-        command = [
-            "valgrind",
-            "--tool=callgrind",
-            f"--callgrind-out-file={out}",
-            str(bin_folder / program[0]),
-            *program[1:],
-            str(rounds),
-        ]
-        run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        if run.returncode != 0 or not out.exists():
-            raise ValueError(f"{' '.join(command)} failed:\n{run.stderr[-2000:]}")
+        _output(
+            ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *program), environment
+        )
         return _parse_callgrind(out.read_text())
 
 
@@ -210,78 +238,49 @@ def _parse_callgrind(text: str) -> Count:
     return Count(int(total[1]), allocations)
 
 
-def _nanoseconds(bin_folder: Path, row: Row, environment: dict[str, str]) -> dict[str, float]:
-    runs: dict[str, list[float]] = {who: [] for who in row.programs}
-    for _ in range(row.repeats):
-        for who, program in row.programs.items():
-            runs[who].append(_printed(bin_folder, program, environment)["ns"])
-    return {who: statistics.median(values) for who, values in runs.items()}
-
-
 def _printed(
-    bin_folder: Path, program: tuple[str, ...], environment: dict[str, str]
-) -> dict[str, float]:
+    program: tuple[str, ...], environment: tuple[tuple[str, str], ...]
+) -> Mapping[str, float]:
     """The JSON line that a program prints."""
-    command = [str(bin_folder / program[0]), *program[1:]]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if run.returncode != 0:
-        raise ValueError(f"{' '.join(command)} failed:\n{run.stderr[-2000:]}")
-    printed: dict[str, float] = json.loads(run.stdout)
+    printed: dict[str, float] = json.loads(_output(program, environment))
     return printed
 
 
-def _cost(cell: Cell) -> str:
-    return f"{cell.value:,.2f}" if cell.measure == "locks" else f"{cell.value:,.0f}"
+_printed_once = cache(_printed)
 
 
-def _table(cells: list[Cell]) -> list[str]:
-    rows = [["case", "who", "cost", "measure", "allocations", "locks", "ours / this", "limit"]]
-    for cell in cells:
-        rows.append(
-            [
-                cell.case,
-                cell.who,
-                _cost(cell),
-                cell.measure,
-                "" if cell.allocations is None else f"{cell.allocations:g}",
-                "" if cell.locks is None else f"{cell.locks:g}",
-                "" if cell.ratio is None else f"{cell.ratio:.2f}",
-                "" if cell.limit is None else f"{cell.limit:,.10g}" + ("" if cell.ok else " OVER"),
-            ]
-        )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
-        for row in rows
-    ]
-    return [lines[0], "| " + " | ".join("-" * width for width in widths) + " |", *lines[1:]]
+def _output(command: tuple[str, ...], environment: tuple[tuple[str, str], ...]) -> str:
+    """Raises ValueError if the command fails."""
+    variables = os.environ | dict(environment)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    if run.returncode != 0:
+        raise ValueError(f"{' '.join(command)} failed:\n{run.stderr[-2000:]}")
+    return run.stdout
 
 
-def _versions() -> list[str]:
-    commands = (["c++", "--version"], ["valgrind", "--version"], ["uname", "-srm"])
-    return [
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
-        for command in commands
-    ]
+def _report(homes: list[languages.Language], cells: list[Cell], turns: int) -> dict[str, Any]:
+    peers: list[Peer] = [peer for home in homes for peer in _file(home).get("PEERS", ())]
+    commands = {"valgrind": "valgrind --version"}
+    commands |= {home.title: home.toolchain.version for home in homes}
+    cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return {
+        "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        "cpu": cpu[1] if cpu else "unknown",
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        "turns": turns,
+        "load": f"{os.getloadavg()[2]:.1f}",
+        "versions": {title: _version(command, homes) for title, command in commands.items()},
+        "peers": [asdict(peer) for peer in dict.fromkeys(peers)],
+        "cells": [asdict(cell) for cell in cells],
+    }
 
 
-def _write_docs(language: str, table: str, versions: list[str]) -> None:
-    date = datetime.datetime.now(tz=datetime.UTC).date()
-    listed = "\n".join(f"- {version}" for version in versions)
-    text = (
-        f"# Benchmarks: {language}\n\n"
-        "What one round of a case costs, compared with hand-written C, or with another\n"
-        "implementation, in the same run; ours and the hand-written programs are compiled alike,\n"
-        "with -O2. Raw C's batch is the safe one: a block that is counted, so that a child may be\n"
-        "moved out. Nanoseconds are the median of many runs, the programs interleaved; of what\n"
-        "runs on one thread they are CPU time. Locks are calls of pthread_mutex_lock, of all\n"
-        "threads. A row of allocations or bytes counts those of the language's own memory.\n"
-        f"`make bench-{language}` measures it again;\n"
-        f"`.venv/bin/python tests/benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
-        f"{table}\n\n"
-        f"Measured on {date} with:\n\n{listed}\n"
+def _version(command: str, homes: list[languages.Language]) -> str:
+    folder = next((home.folder for home in homes if home.toolchain.version == command), ".")
+    run = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT / folder, capture_output=True, text=True, check=True
     )
-    (ROOT / "docs" / "measured" / f"bench-{language}.md").write_text(text)
+    return run.stdout.splitlines()[0]
 
 
 if __name__ == "__main__":

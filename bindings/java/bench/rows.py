@@ -6,13 +6,13 @@ collector's. Heap bytes are measured in compiled code.
 
 from __future__ import annotations
 
-from rows import Limit, Row
+from rows import Limit, Peer, Row, locked
 
 _FFM = "Fletching, java.lang.foreign"
 _JNA = "Fletching, JNA"
 _PAIR = "a bare call of C, which calls Java"
 _BY_HAND = "hand-written C in one call, without checks"
-_ARROW = "arrow-java, Data"
+_ARROW = "arrow-java"
 _PROGRAM = "fletching_bench_java"
 _FORKS = 3
 
@@ -20,6 +20,17 @@ _TAKE = "one leaf of C: import, close"
 _GIVE = "one leaf of Java: build, move, release in C"
 _TENSOR = "one leaf of C: to DLPack and back, close"
 _HANDOFF = "handoff of 1,000 columns"
+_TOPICS = {_TENSOR: "DLPack", _HANDOFF: "Handoff of columns"}
+
+PEERS = (
+    Peer(_PAIR, "", "The least that a release in C and a callback into Java cost."),
+    Peer(_BY_HAND, "", "Checks neither the structs nor the type."),
+    Peer(
+        _ARROW,
+        locked("bindings/java/pom.xml", r"<arrow.version>(.*)</arrow.version>"),
+        "Its package `arrow-c-data` makes typed vectors. It has no device array.",
+    ),
+)
 
 # About a tenth of a second each, because the CPU clock has a resolution of 10 ms.
 _ROUNDS = {
@@ -41,7 +52,9 @@ def _program(who: str, case: str, *length: str) -> tuple[str, ...]:
     return (_PROGRAM, who, case, str(_ROUNDS[f"{who} {case}"]), *length)
 
 
-def _case(engine: str, case: str, name: str, limits: tuple[Limit, ...]) -> Row:
+def _case(
+    engine: str, case: str, name: str, limits: tuple[Limit, ...], goal: float | None = None
+) -> Row:
     """Returns the row of Fletching and the programs that it is compared with."""
     ours = {"ffm": _FFM, "jna": _JNA}[engine]
     programs = {ours: _program(engine, name)}
@@ -49,7 +62,8 @@ def _case(engine: str, case: str, name: str, limits: tuple[Limit, ...]) -> Row:
         programs[_BY_HAND if case == _TENSOR else _PAIR] = _program("pair", name)
     if f"arrow {name}" in _ROUNDS:
         programs[_ARROW] = _program("arrow", name)
-    return Row(case, "nanoseconds", programs, limits, repeats=_FORKS)
+    topic = _TOPICS.get(case, "Ownership")
+    return Row(topic, case, "nanoseconds", programs, limits, repeats=_FORKS, goal=goal)
 
 
 def _flat(name: str, case: str) -> Row:
@@ -59,20 +73,39 @@ def _flat(name: str, case: str) -> Row:
         f"{_FFM}, 2^40 rows": _program("ffm", name, str(1 << 40)),
         short: _program("ffm", name, "64"),
     }
-    return Row(case, "nanoseconds", programs, (Limit(short, 1.25),), repeats=_FORKS)
+    limits = (Limit(short, 1.25, reason="the spread of the measurement"),)
+    return Row("Ownership", case, "nanoseconds", programs, limits, repeats=_FORKS)
 
 
 def _bytes(engine: str, case: str, name: str, at_most: float) -> Row:
     ours = {"ffm": _FFM, "jna": _JNA}[engine]
-    return Row(case, "bytes", {ours: _program(engine, name)}, at_most=at_most)
+    return Row("Memory", case, "bytes", {ours: _program(engine, name)}, at_most=at_most)
 
 
 ROWS = (
-    _case("ffm", _TAKE, "take", (Limit(_PAIR, 3), Limit(_ARROW, 0.05))),
-    _case("jna", _TAKE, "take", (Limit(_ARROW, 0.33),)),
-    _case("ffm", _GIVE, "give", (Limit(_ARROW, 0.6),)),
+    _case(
+        "ffm",
+        _TAKE,
+        "take",
+        (Limit(_PAIR, 3, 1, "an owner, and a check of the struct"), Limit(_ARROW, 0.05)),
+    ),
+    _case("jna", _TAKE, "take", (Limit(_ARROW, 0.33),), goal=80),
+    _case(
+        "ffm",
+        _GIVE,
+        "give",
+        (
+            Limit(_PAIR, None, 4, "makes a builder, a native block and an exported object"),
+            Limit(_ARROW, 0.6),
+        ),
+    ),
     _case("ffm", _HANDOFF, "handoff", (Limit(_ARROW, 0.1),)),
-    _case("ffm", _TENSOR, "tensor", (Limit(_BY_HAND, 50),)),
+    _case(
+        "ffm",
+        _TENSOR,
+        "tensor",
+        (Limit(_BY_HAND, 50, reason="checks both structs and the type, and allocates in Java"),),
+    ),
     _flat("take", _TAKE),
     # Only the owner.
     _bytes("ffm", _TAKE, "take", 24),

@@ -1,7 +1,9 @@
-"""The cost of one round of a case: `rounds.py CASE ROUNDS` prints nanoseconds as JSON.
+"""The cost of one round of a case: `rounds.py CASE ROUNDS [COLUMNS]` prints nanoseconds as JSON.
 
 Times are CPU time. A case imports only the modules that it needs, because callgrind counts imports,
-too.
+too. `rounds.py memory CASE ROUNDS [COLUMNS]` keeps the result of each round and prints the bytes of
+each; run it with PYTHONMALLOC=malloc. `rounds.py load MODULE` prints the time of an import, and
+`rounds.py size MODULE` the bytes of the installed package.
 """
 
 # ruff: noqa: PLC0415
@@ -9,11 +11,14 @@ from __future__ import annotations
 
 import array
 import asyncio
+import ctypes
+import importlib.util
 import json
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow
@@ -22,8 +27,8 @@ if TYPE_CHECKING:
 
 Round = Callable[[], object]
 
-COLUMNS = 1000
 WINDOW = 64
+LIBRARIES = ("fletching", "pyarrow", "nanoarrow", "arro3")
 WARM_UP = 20
 
 
@@ -86,16 +91,85 @@ def handoff_by_pyarrow() -> Round:
     return lambda: imported(*batch.__arrow_c_device_array__())
 
 
+def handoff_by_arro3() -> Round:
+    from arro3.core import RecordBatch
+
+    batch = RecordBatch.from_arrow(_columns())
+    return lambda: RecordBatch.from_arrow(batch)
+
+
+def to_numpy_by_fletching() -> Round:
+    return _leaf().to_numpy
+
+
+def to_numpy_by_pyarrow() -> Round:
+    return _pyarrow_leaf().to_numpy  # type: ignore[no-any-return]
+
+
+def to_numpy_by_arro3() -> Round:
+    from arro3.core import Array
+
+    return Array.from_arrow(_pyarrow_leaf()).to_numpy
+
+
+def from_dlpack_by_fletching() -> Round:
+    import numpy
+
+    import fletching
+
+    leaf = numpy.arange(3)
+    return lambda: fletching.from_dlpack(leaf)
+
+
+def _importing(name: str) -> Callable[[Any], object]:
+    """The function of a library that imports an array of another library."""
+    if name == "nanoarrow":
+        import nanoarrow
+
+        return nanoarrow.c_array  # type: ignore[no-any-return]
+    if name == "arro3":
+        from arro3.core import Array
+
+        return Array.from_arrow
+    if name == "fletching":
+        import fletching
+
+        return fletching.Array.from_arrow
+    import pyarrow
+
+    imported = pyarrow.Array._import_from_c_capsule
+    return lambda leaf: imported(*leaf.__arrow_c_array__())
+
+
+def _import_of(name: str, source: Callable[[], Any]) -> Callable[[], Round]:
+    def make() -> Round:
+        imported, value = _importing(name), source()
+        return lambda: imported(value)
+
+    return make
+
+
+def _pyarrow_leaf() -> Any:
+    import pyarrow
+
+    return pyarrow.array([1, 2, 3])
+
+
 def _leaf() -> fletching.DeviceArray:
     import fletching
 
     return fletching.DeviceArray.from_arrow(fletching.from_buffer(array.array("q", [1, 2, 3])))
 
 
+def _struct() -> Any:
+    return _columns().to_struct_array()
+
+
 def _columns() -> pyarrow.RecordBatch:
     import pyarrow
 
-    return pyarrow.record_batch({f"column {i}": [i] for i in range(COLUMNS)})
+    columns = int(sys.argv[-1]) if sys.argv[-2].isdigit() else 1000
+    return pyarrow.record_batch({f"column {i}": [i] for i in range(columns)})
 
 
 ROUNDS: dict[str, Callable[[], Round]] = {
@@ -107,6 +181,13 @@ ROUNDS: dict[str, Callable[[], Round]] = {
     "numpy.tensor": tensor_of_numpy,
     "fletching.handoff": handoff_by_fletching,
     "pyarrow.handoff": handoff_by_pyarrow,
+    "arro3.handoff": handoff_by_arro3,
+    "fletching.to_numpy": to_numpy_by_fletching,
+    "pyarrow.to_numpy": to_numpy_by_pyarrow,
+    "arro3.to_numpy": to_numpy_by_arro3,
+    "fletching.from_dlpack": from_dlpack_by_fletching,
+    **{f"{name}.leaf": _import_of(name, _pyarrow_leaf) for name in LIBRARIES},
+    **{f"{name}.batch": _import_of(name, _struct) for name in LIBRARIES},
 }
 
 
@@ -172,14 +253,62 @@ def measured_stream(case: str, count: int) -> float:
     return taken
 
 
+# --- Memory, load time, size ---
+
+
+class _MallocInfo(ctypes.Structure):
+    """glibc's struct mallinfo2, with letters as names."""
+
+    _fields_ = tuple((name, ctypes.c_size_t) for name in "abcdefghij")
+
+
+def _bytes_in_use() -> int:
+    info = ctypes.CDLL(None).mallinfo2
+    info.restype = _MallocInfo
+    found = info()
+    return int(found.h + found.e)  # uordblks, hblkhd
+
+
+def held_bytes(call: Round, rounds: int) -> float:
+    kept: list[object] = [None] * rounds
+    for _ in range(WARM_UP):
+        call()
+    before = _bytes_in_use()
+    for number in range(rounds):
+        kept[number] = call()
+    return (_bytes_in_use() - before) / rounds
+
+
+def load_time(module: str) -> int:
+    start = time.process_time_ns()
+    __import__(module)
+    return time.process_time_ns() - start
+
+
+def package_size(module: str) -> int:
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError(module)
+    files = Path(found.origin).parent.rglob("*")
+    return sum(each.stat().st_size for each in files if each.is_file() and each.suffix != ".pyc")
+
+
 def main() -> int:
-    known = [*ROUNDS, *STREAMS]
-    if len(sys.argv) != 3 or sys.argv[1] not in known:
-        print(f"usage: rounds.py CASE ROUNDS, of {', '.join(known)}", file=sys.stderr)
-        return 2
-    case, rounds = sys.argv[1], int(sys.argv[2])
-    taken = measured_stream(case, rounds) if case in STREAMS else measured(ROUNDS[case](), rounds)
-    print(json.dumps({"ns": taken}))
+    match sys.argv[1:]:
+        case ["memory", case, rounds, *_] if case in ROUNDS:
+            print(json.dumps({"bytes": held_bytes(ROUNDS[case](), int(rounds))}))
+        case ["load", module]:
+            print(json.dumps({"ns": load_time(module)}))
+        case ["size", module]:
+            print(json.dumps({"bytes": package_size(module)}))
+        case [case, rounds, *_] if case in STREAMS:
+            print(json.dumps({"ns": measured_stream(case, int(rounds))}))
+        case [case, rounds, *_] if case in ROUNDS:
+            print(json.dumps({"ns": measured(ROUNDS[case](), int(rounds))}))
+        case _:
+            known = ", ".join([*ROUNDS, *STREAMS])
+            print(f"usage: rounds.py CASE ROUNDS [COLUMNS], of {known}", file=sys.stderr)
+            return 2
     return 0
 
 

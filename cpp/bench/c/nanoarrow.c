@@ -60,10 +60,20 @@ static void move_release(void) {
   ArrowArrayRelease(&array.array);
 }
 
+static void make_leaf(struct ArrowArray* array) {
+  check(ArrowArrayInitFromType(array, NANOARROW_TYPE_INT64));
+  set_column(array, make_block(1), 0);
+}
+
+static void hold_leaf(void) {
+  struct ArrowArray array;
+  make_leaf(&array);
+  produce(&array, peer_keep());
+}
+
 static void leaf(void) {
   struct ArrowArray array;
-  check(ArrowArrayInitFromType(&array, NANOARROW_TYPE_INT64));
-  set_column(&array, make_block(1), 0);
+  make_leaf(&array);
   struct ArrowDeviceArray source;
   produce(&array, &source);
   struct ArrowDeviceArray moved;
@@ -71,23 +81,46 @@ static void leaf(void) {
   ArrowArrayRelease(&moved.array);
 }
 
-static void handoff(void) {
+static void produce_batch(struct ArrowDeviceArray* out) {
   struct ArrowArray batch;
   check(ArrowArrayInitFromType(&batch, NANOARROW_TYPE_STRUCT));
-  check(ArrowArrayAllocateChildren(&batch, kColumns));
-  struct Block* block = make_block(kColumns);
-  for (int64_t i = 0; i < kColumns; ++i) {
+  check(ArrowArrayAllocateChildren(&batch, peer_size));
+  struct Block* block = make_block(peer_size);
+  for (int64_t i = 0; i < peer_size; ++i) {
     check(ArrowArrayInitFromType(batch.children[i], NANOARROW_TYPE_INT64));
     set_column(batch.children[i], block, i);
   }
   batch.length = kRows;
+  produce(&batch, out);
+}
+
+static void hold_batch(void) { produce_batch(peer_keep()); }
+
+static void handoff(void) {
   struct ArrowDeviceArray source;
-  produce(&batch, &source);
+  produce_batch(&source);
   peer_consume(&source);
 }
 
+// nanoarrow's stream has all batches before it starts.
+static void stream(void) {
+  struct ArrowSchema schema;
+  check(ArrowSchemaInitFromType(&schema, NANOARROW_TYPE_INT64));
+  struct ArrowArrayStream batches;
+  check(ArrowBasicArrayStreamInit(&batches, &schema, peer_size));
+  for (int i = 0; i < peer_size; ++i) {
+    struct ArrowArray array;
+    make_leaf(&array);
+    ArrowBasicArrayStreamSetArray(&batches, i, &array);
+  }
+  struct ArrowDeviceArrayStream made;
+  check(ArrowDeviceBasicArrayStreamInit(&made, &batches, ArrowDeviceCpu()));
+  peer_read(&made);
+}
+
 int main(int argc, char** argv) {
-  static const struct Case cases[] = {
-      {"move_release", &move_release}, {"leaf", &leaf}, {"handoff", &handoff}};
+  static const struct Case cases[] = {{"move_release", &move_release}, {"leaf", &leaf},
+                                      {"handoff", &handoff},           {"stream", &stream},
+                                      {"hold_leaf", &hold_leaf},       {"hold_batch", &hold_batch}};
   return peer_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }

@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/* The columns of a batch, or the batches of a stream: kColumns, or the last argument. */
+extern int peer_size;
+
 /* Produces an array without data. */
 void peer_produce(struct ArrowDeviceArray* out);
 
@@ -26,14 +29,21 @@ void peer_use(int64_t value);
 /* A C consumer: moves the batch, reads every child, and releases it. */
 void peer_consume(struct ArrowDeviceArray* source);
 
-enum { kColumns = 1000, kRows = 64 };
+/* A C consumer: reads the schema and every batch, and releases the stream. */
+void peer_read(struct ArrowDeviceArrayStream* stream);
+
+/* Memory for a batch that stays until the program ends. */
+struct ArrowDeviceArray* peer_keep(void);
+
+enum { kColumns = 1000, kMostColumns = 100000, kKept = 1000, kRows = 64 };
 
 struct Case {
   const char* name;
   void (*run)(void);
 };
 
-/* The main function of both programs: `program CASE N` runs the case N times. */
+/* The main function of all programs: `program CASE N [SIZE]` runs the case N times. A case named
+ * "hold_..." keeps a batch in each round, and the program prints the bytes of each. */
 int peer_main(int argc, char** argv, const struct Case* cases, int n_cases);
 
 #ifdef __cplusplus

@@ -92,7 +92,7 @@ static void release_batch(struct ArrowArray* self) {
 }
 
 static int produce_batch(struct ArrowDeviceArray* out) {
-  const int64_t n = kColumns;
+  const int64_t n = peer_size;
   const size_t size = sizeof(struct Block) + ((size_t)n * sizeof(struct Column)) +
                       ((size_t)n * sizeof(struct ArrowArray*)) + sizeof(const void*);
   struct Block* block = malloc(size);
@@ -143,8 +143,68 @@ static void tensor(void) {
   back.array.release(&back.array);
 }
 
+// --- A stream of leaves ---
+
+struct Stream {
+  int left;
+};
+
+static void release_type(struct ArrowSchema* self) { self->release = NULL; }
+
+static int get_schema(struct ArrowDeviceArrayStream* self, struct ArrowSchema* out) {
+  (void)self;
+  *out = (struct ArrowSchema){
+      .format = "l", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = &release_type};
+  return 0;
+}
+
+static int get_next(struct ArrowDeviceArrayStream* self, struct ArrowDeviceArray* out) {
+  struct Stream* stream = self->private_data;
+  if (stream->left-- > 0) return produce_leaf(out);
+  memset(out, 0, sizeof *out);
+  return 0;
+}
+
+static const char* get_last_error(struct ArrowDeviceArrayStream* self) {
+  (void)self;
+  return NULL;
+}
+
+static void release_stream(struct ArrowDeviceArrayStream* self) {
+  free(self->private_data);
+  self->release = NULL;
+}
+
+static void stream(void) {
+  struct Stream* state = malloc(sizeof *state);
+  if (state == NULL) abort();
+  state->left = peer_size;
+  struct ArrowDeviceArrayStream made = {.device_type = ARROW_DEVICE_CPU,
+                                        .get_schema = &get_schema,
+                                        .get_next = &get_next,
+                                        .get_last_error = &get_last_error,
+                                        .release = &release_stream,
+                                        .private_data = state};
+  peer_read(&made);
+}
+
+// --- Memory ---
+
+static void hold_leaf(void) {
+  if (produce_leaf(peer_keep()) != 0) abort();
+}
+
+static void hold_batch(void) {
+  if (produce_batch(peer_keep()) != 0) abort();
+}
+
 int main(int argc, char** argv) {
-  static const struct Case cases[] = {
-      {"move_release", &move_release}, {"leaf", &leaf}, {"handoff", &handoff}, {"tensor", &tensor}};
+  static const struct Case cases[] = {{"move_release", &move_release},
+                                      {"leaf", &leaf},
+                                      {"handoff", &handoff},
+                                      {"tensor", &tensor},
+                                      {"stream", &stream},
+                                      {"hold_leaf", &hold_leaf},
+                                      {"hold_batch", &hold_batch}};
   return peer_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }

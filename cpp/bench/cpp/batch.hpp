@@ -33,11 +33,12 @@ class Data {
 };
 
 inline Result<DeviceArray> produce_batch() noexcept {
-  auto builder = build_array({.arrays = kColumns, .buffers = 1 + (2 * kColumns)}, Data());
+  const std::int64_t columns = peer_size;
+  auto builder = build_array({.arrays = columns, .buffers = 1 + (2 * columns)}, Data());
   if (!builder) return std::move(builder).error();
   builder->set(builder->root(), {.length = kRows}, {nullptr});
   const void* const* values = builder->object().addresses();
-  for (ArrowArray& column : builder->add_children(builder->root(), kColumns)) {
+  for (ArrowArray& column : builder->add_children(builder->root(), columns)) {
     builder->set(column, {.length = kRows}, {nullptr, *values++});
   }
   return builder->finish_cpu();

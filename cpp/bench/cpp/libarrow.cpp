@@ -51,32 +51,75 @@ void check(const arrow::Status& status) {
   if (!status.ok()) std::abort();
 }
 
+void produce_leaf(ArrowDeviceArray* out) {
+  check(arrow::ExportDeviceArray(*column_of(std::make_shared<Data>(), 0), nullptr, out));
+}
+
 void leaf() {
   ArrowDeviceArray source;
-  check(arrow::ExportDeviceArray(*column_of(std::make_shared<Data>(), 0), nullptr, &source));
+  produce_leaf(&source);
   peer_consume(&source);
 }
 
 const std::shared_ptr<arrow::Schema>& batch_schema() {
   static const auto schema =
-      arrow::schema(arrow::FieldVector(kColumns, arrow::field("", arrow::int64())));
+      arrow::schema(arrow::FieldVector(peer_size, arrow::field("", arrow::int64())));
   return schema;
 }
 
-void handoff() {
+void produce_batch(ArrowDeviceArray* out) {
   const auto data = std::make_shared<Data>();
   std::vector<std::shared_ptr<arrow::Array>> columns;
-  columns.reserve(kColumns);
-  for (int i = 0; i < kColumns; ++i) columns.push_back(column_of(data, i));
+  columns.reserve(peer_size);
+  for (int i = 0; i < peer_size; ++i) columns.push_back(column_of(data, i));
   const auto batch = arrow::RecordBatch::Make(batch_schema(), kRows, std::move(columns));
+  check(arrow::ExportDeviceRecordBatch(*batch, nullptr, out));
+}
+
+void handoff() {
   ArrowDeviceArray source;
-  check(arrow::ExportDeviceRecordBatch(*batch, nullptr, &source));
+  produce_batch(&source);
   peer_consume(&source);
 }
+
+/// libarrow's streams have batches with columns, so each has one.
+class Batches final : public arrow::RecordBatchReader {
+ public:
+  [[nodiscard]] std::shared_ptr<arrow::Schema> schema() const override {
+    static const auto schema = arrow::schema({arrow::field("", arrow::int64())});
+    return schema;
+  }
+
+  arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* out) override {
+    if (left_-- == 0) {
+      *out = nullptr;
+    } else {
+      *out = arrow::RecordBatch::Make(schema(), kRows,
+                                      arrow::ArrayVector{column_of(std::make_shared<Data>(), 0)});
+    }
+    return arrow::Status::OK();
+  }
+
+ private:
+  int left_ = peer_size;
+};
+
+void stream() {
+  ArrowDeviceArrayStream made;
+  check(arrow::ExportDeviceRecordBatchReader(std::make_shared<Batches>(), &made));
+  peer_read(&made);
+}
+
+void hold_leaf() { produce_leaf(peer_keep()); }
+void hold_batch() { produce_batch(peer_keep()); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  static const Case cases[] = {{"leaf", &leaf}, {"handoff", &handoff}};
+  static const Case cases[] = {{"leaf", &leaf},
+                               {"handoff", &handoff},
+                               {"stream", &stream},
+                               {"hold_leaf", &hold_leaf},
+                               {"hold_batch", &hold_batch}};
   return peer_main(argc, argv, cases, static_cast<int>(std::size(cases)));
 }

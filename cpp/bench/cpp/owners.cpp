@@ -3,6 +3,7 @@
 // The cases of ../c/raw.c, written as a user of the library would.
 #include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "batch.hpp"
@@ -10,6 +11,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/schema_builder.hpp"
+#include "fletching/stream_producer.hpp"
 #include "peer.h"
 
 namespace fletching {
@@ -55,6 +57,29 @@ void tensor() {
   if (!tensor || !from_dlpack(*std::move(tensor))) std::abort();
 }
 
+void stream() {
+  Result<Schema> type = make_schema({.format = "l"});
+  if (!type) std::abort();
+  Result<DeviceArrayStream> made =
+      make_device_stream(*std::move(type), ARROW_DEVICE_CPU,
+                         [left = peer_size]() mutable -> std::optional<Result<DeviceArray>> {
+                           if (left-- == 0) return std::nullopt;
+                           return produce_leaf();
+                         });
+  if (!made) std::abort();
+  ArrowDeviceArrayStream out;
+  made->move_to(&out);
+  peer_read(&out);
+}
+
+void hold(Result<DeviceArray> source) {
+  if (!source) std::abort();
+  source->move_to(peer_keep());
+}
+
+void hold_leaf() { hold(produce_leaf()); }
+void hold_batch() { hold(produce_batch()); }
+
 }  // namespace
 }  // namespace fletching
 
@@ -62,6 +87,9 @@ int main(int argc, char** argv) {
   static const Case cases[] = {{"move_release", &fletching::move_release},
                                {"leaf", &fletching::leaf},
                                {"handoff", &fletching::handoff},
-                               {"tensor", &fletching::tensor}};
+                               {"tensor", &fletching::tensor},
+                               {"stream", &fletching::stream},
+                               {"hold_leaf", &fletching::hold_leaf},
+                               {"hold_batch", &fletching::hold_batch}};
   return peer_main(argc, argv, cases, static_cast<int>(std::size(cases)));
 }

@@ -1,0 +1,203 @@
+"""Tests of the ratios, the page and the plots, on small results that no run measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import bench
+import languages
+import page
+import plots
+from rows import ROOT, Limit, Peer, Row
+
+ROW = Row(
+    "Ownership",
+    "one leaf",
+    "nanoseconds",
+    {"Fletching": ("a",), "raw C": ("b",), "nanoarrow": ("c",)},
+    (Limit("raw C", 1.5, 1.1, "it reports errors"),),
+    goal=100,
+)
+
+
+def runs(*values: tuple[float, float, float]) -> list[bench.Run]:
+    return [
+        {who: {"nanoseconds": each} for who, each in zip(ROW.programs, run, strict=True)}
+        for run in values
+    ]
+
+
+# The median of the times is 120 and 100, so their ratio would be 1.2.
+RUNS = runs((100, 100, 400), (120, 60, 600), (200, 200, 1000))
+
+
+def test_ratio_is_taken_within_a_run() -> None:
+    ours, raw, nanoarrow = bench.cells_of("C++", ROW, RUNS)
+    assert (ours.value, ours.ratio, ours.goal) == (120, None, 100)
+    assert (raw.value, raw.ratio) == (100, (1, 1, 2))
+    assert (raw.limit, raw.goal, raw.reason) == (1.5, 1.1, "it reports errors")
+    assert (nanoarrow.ratio, nanoarrow.limit) == ((0.2, 0.2, 0.25), None)
+
+
+@pytest.mark.parametrize(("at_most", "ok"), [(1, True), (0.99, False), (None, True)])
+def test_limit_applies_to_the_ratio(at_most: float | None, ok: bool) -> None:
+    row = replace(ROW, limits=(Limit("raw C", at_most),))
+    assert [cell.ok for cell in bench.cells_of("C++", row, RUNS)] == [True, ok, True]
+
+
+@pytest.mark.parametrize(("at_most", "ok"), [(120, True), (119, False)])
+def test_limit_applies_to_our_value(at_most: float, ok: bool) -> None:
+    row = replace(ROW, at_most=at_most)
+    assert next(bench.cells_of("C++", row, RUNS)).ok == ok
+
+
+def test_times_are_measured_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row has its first run before the second run of another row."""
+    order: list[str] = []
+
+    def run(_: object, program: tuple[str, ...], row: Row, __: bool) -> dict[str, float]:
+        order.append(program[0])
+        return {row.measure: 1}
+
+    monkeypatch.setattr(bench, "_run", run)
+    timed = replace(ROW, repeats=2, programs={"Fletching": ("a",), "raw C": ("b",)})
+    counted = replace(ROW, measure="instructions", programs={"Fletching": ("c",)})
+    found = bench._measure(ROOT, [("C++", timed), ("C++", counted), ("Go", timed)])
+    assert order == ["a", "b", "c", "a", "b", "a", "b", "a", "b"]
+    assert [len(each) for each in found] == [2, 1, 2]
+
+
+def test_callgrind_output_is_parsed() -> None:
+    text = "fn=(1) main\ncfn=(2) malloc\ncalls=3 0\ncfn=(3) puts\ncalls=9 0\nsummary: 42\n"
+    assert bench._parse_callgrind(text) == bench.Count(42, 3)
+    with pytest.raises(ValueError, match="no total"):
+        bench._parse_callgrind("fn=(1) main\n")
+
+
+CURVE = [
+    replace(each, topic=topic, size=size, value=size * each.value, measure="instructions")
+    for topic in ("Handoff of columns", "Streams")
+    for size in (1, 10)
+    for each in bench.cells_of("C++", replace(ROW, case="handoff"), RUNS)
+]
+CELLS = [
+    *bench.cells_of("C++", ROW, RUNS),
+    *CURVE,
+    *(replace(each, language="Python") for each in CURVE),
+    *(
+        replace(each, measure="bytes", topic="Memory", goal=None)
+        for each in bench.cells_of("Go", ROW, runs((64, 32, 640)))
+    ),
+]
+REPORT: dict[str, Any] = {
+    "date": "2026-01-02",
+    "machine": "2 cores",
+    "turns": 3,
+    "load": "0.1",
+    "versions": {"C++": "c++ 12"},
+    "peers": [
+        asdict(Peer("raw C", "", "It checks nothing.")),
+        asdict(Peer("nanoarrow", "0.9.0", "Its buffers can grow.")),
+    ],
+    "cells": [asdict(cell) for cell in CELLS],
+}
+TEXT = page.text(REPORT)
+
+
+def section(title: str) -> str:
+    return TEXT.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("title", "line"),
+    [
+        # The ratios of this language to hand-written code: 1 (nanoseconds).
+        ("Result", "| C++ | hand-written code | 1 | 1.00 | 1.00 | 1.00 |"),
+        ("Result", "| Go | other libraries | 1 | 0.10 | 0.10 | 0.10 |"),
+        ("Ownership", "| C++ | one leaf | Fletching | 120 | ns |  |  |  |  |"),
+        ("Ownership", "| C++ | one leaf | raw C | 100 | ns |  |  | 1.00 (1.00 to 2.00) | 1.5 |"),
+        ("Handoff of columns", "| size | Fletching | raw C | nanoarrow |"),
+        ("Handoff of columns", "| 10 | 1,200 | 1,000 (1.00) | 6,000 (0.20) |"),
+        ("Memory", "| Go | one leaf | raw C | 32 | bytes |  |  | 2.00 | 1.5 OVER |"),
+        ("Other programs", "| raw C | It checks nothing. |"),
+        ("Other programs", "| nanoarrow 0.9.0 | Its buffers can grow. |"),
+        ("Goals", "| C++ | one leaf | ns | 120 ns | 100 ns | no |"),
+        ("Goals", "| C++ | one leaf | nanoseconds, as a multiple of raw C | 1.00 | 1.1 | yes |"),
+    ],
+)
+def test_section_has_line(title: str, line: str) -> None:
+    assert line in section(title).splitlines()
+
+
+def test_lost_comparisons_are_listed() -> None:
+    assert [line for line in section("Where Fletching costs more").splitlines() if "|" in line] == [
+        "| language | case | measure | compared with | Fletching / this | reason |",
+        "|---|---|---|---|---|---|",
+        "| Go | one leaf | bytes | raw C | 2.00 | it reports errors |",
+    ]
+
+
+def test_lost_curve_is_one_line() -> None:
+    lost = [
+        replace(each, ratio=(1, number, 9), reason="")
+        for number, each in enumerate(CURVE, 2)
+        if each.topic == "Streams" and each.who == "raw C"
+    ]
+    (_, line) = page._lost(lost)
+    assert line[-3:] == ["raw C", "9.00 to 12.00", "not known yet"]
+
+
+def test_ratio_that_rounds_to_one_is_not_lost() -> None:
+    (_, raw, _) = bench.cells_of("C++", ROW, RUNS)
+    assert len(page._lost([replace(raw, ratio=(1, 1.004, 1.1))])) == 1
+    assert len(page._lost([replace(raw, ratio=(1, 1.006, 1.1))])) == 2
+
+
+def test_summary_has_only_other_code() -> None:
+    (_, raw, _) = bench.cells_of("C++", ROW, RUNS)
+    assert raw.in_summary
+    assert not replace(raw, who="the same with 64 rows").in_summary
+    assert not replace(raw, size=10).in_summary
+
+
+def test_page_shows_every_plot() -> None:
+    for plot in plots.PLOTS:
+        assert f"]({plot.file})" in TEXT
+
+
+@pytest.mark.parametrize("plot", plots.PLOTS, ids=lambda plot: plot.file)
+def test_plot_is_the_same_in_every_run(plot: plots.Plot) -> None:
+    drawn = plots.draw(plot, CELLS, {"raw C"})
+    assert drawn == plots.draw(plot, CELLS, {"raw C"})
+    assert "<dc:date>" not in drawn
+    shown = {"".join(each.itertext()).strip() for each in ElementTree.fromstring(drawn).iter()}
+    assert any("nanoarrow" in each or "raw C" in each for each in shown)
+
+
+def test_plot_has_colors_for_dark_screens() -> None:
+    drawn = plots.draw(plots.PLOTS[2], CELLS, {"raw C"})
+    for number, (light, dark) in enumerate(plots.DARK.items()):
+        assert drawn.count(light) == drawn.count(dark) == 1  # in the style only
+        assert f"--c{number}:{light}" in drawn and f"--c{number}:{dark}" in drawn
+    assert "var(--c2)" in drawn
+
+
+def test_rows_of_all_languages_have_a_topic_and_peers() -> None:
+    """Every program that Fletching is compared with is in the table of the page."""
+    for name in bench._having_rows():
+        file = bench._file(languages.load()[name])
+        known = {peer.name for peer in (*file["PEERS"], *bench_peers("cpp"))}
+        for row in file["ROWS"]:
+            others = set(row.programs) - {row.ours}
+            assert row.topic
+            assert {limit.other for limit in row.limits} <= others, row.case
+            assert all(who in known or who.startswith("the same") for who in others), row.case
+
+
+def bench_peers(name: str) -> tuple[Peer, ...]:
+    peers: tuple[Peer, ...] = bench._file(languages.load()[name])["PEERS"]
+    return peers
