@@ -31,7 +31,7 @@ PEERS = (
     Peer(_RING, "", "A ring without locks and without the structs of the async interface."),
     Peer(
         "nanoarrow",
-        locked("tools/sources/requirements.txt", r"^nanoarrow==(\S+)"),
+        locked("tests/peers/nanoarrow/source/requirements.txt", r"^nanoarrow==(\S+)"),
         "An array has a type, its buffers can grow, and each child owns its buffers.",
     ),
     Peer(
