@@ -75,6 +75,13 @@ class WithoutRequest:
         return _pair()
 
 
+class RefusesRequest:
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
+        if requested_schema is not None:
+            raise NotImplementedError("requested_schema")
+        return _pair()
+
+
 class Tensor:
     """Data that DLPack cannot hold."""
 
@@ -111,3 +118,11 @@ def hold(given: Any) -> None:
 
 def fail(given: Any) -> None:
     raise ValueError("expected another object")
+
+
+class PanicError(BaseException):
+    """Like the panics of a library in Rust."""
+
+
+def panic(given: Any) -> None:
+    raise PanicError("not implemented")

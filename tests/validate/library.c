@@ -173,6 +173,9 @@ int sum_stream(struct ArrowArrayStream* stream) {
   while (code == 0) {
     struct ArrowArray array = {.release = NULL};
     code = stream->get_next(stream, &array);
+#ifdef BROKEN
+    if (code != 0 && array.release != NULL) array.release(&array);
+#endif
     if (code != 0 || array.release == NULL) break;
     array.release(&array);
 #ifdef BROKEN
@@ -182,6 +185,17 @@ int sum_stream(struct ArrowArrayStream* stream) {
   stream->release(stream);
   return code < 0 ? EINVAL : code;
 }
+
+#ifdef CRASHES
+/* Calls get_last_error without a check. */
+int read_error(struct ArrowArrayStream* stream) {
+  struct ArrowArray array = {.release = NULL};
+  if (stream->get_next(stream, &array) != 0) stream->get_last_error(stream);
+  if (array.release != NULL) array.release(&array);
+  stream->release(stream);
+  return 0;
+}
+#endif
 
 int sum_tensor(DLManagedTensorVersioned* tensor) {
   const int is_sound = tensor->version.major == 1 && tensor->dl_tensor.ndim == 1;

@@ -148,6 +148,18 @@ def test_crash_on_broken_struct_is_warning(library: Library) -> None:
     assert (run.code, run.rules("error"), run.rules("warning")) == (1, set(), {"check.crash"})
 
 
+def test_crash_without_callback_is_warning(library: Library) -> None:
+    options = ["--as", "stream-consumer", "--case", "stream.last-error-null", "--json"]
+    run = validate(f"{library('CRASHES')}:read_error", *options)
+    assert (run.code, run.rules("error"), run.rules("warning")) == (1, set(), {"check.crash"})
+
+
+def test_release_of_remains_of_failed_call_is_warning(library: Library) -> None:
+    options = ["--as", "stream-consumer", "--case", "stream.next-partial", "--json"]
+    run = validate(f"{library('BROKEN')}:sum_stream", *options)
+    assert (run.code, run.rules("error"), run.rules("warning")) == (1, set(), {"check.account"})
+
+
 def test_refusal_is_note(library: Library) -> None:
     options = ["--as", "array-consumer", "--case", "boolean.whole", "--json"]
     run = validate(f"{library('CORRECT')}:sum_array", *options)

@@ -48,6 +48,7 @@ def test_tensor_that_cannot_be_exported_raises_buffer_error(
         ("WrongNames()", {"capsule.names", "check.call-fails"}),
         ("WithoutDestructor()", {"capsule.destructor-releases"}),
         ("WithoutRequest()", {"check.exception"}),
+        ("RefusesRequest()", {"arrow-methods.requested-schema-tried"}),
         ("CudaArray(stream=0)", {"cai-stream.not-zero"}),
         ("CudaArray(shape=[3])", {"cai.shape-tuple"}),
         ("CudaArray(shape=(0,))", {"cai.zero-size-pointer"}),
@@ -73,7 +74,12 @@ def test_structs_of_object_pass_through_layer(
 
 @pytest.mark.parametrize(
     ("function", "rules"),
-    [("consume", set()), ("hold", {"check.account"}), ("fail", {"check.refuses-valid"})],
+    [
+        ("consume", set()),
+        ("hold", {"check.account"}),
+        ("fail", {"check.refuses-valid"}),
+        ("panic", {"check.refuses-valid", "check.exception"}),
+    ],
 )
 def test_consuming_function(run: Callable[..., Run], function: str, rules: set[str]) -> None:
     options = ["--consumes", "--as", "array-consumer", "--case", "array.good"]
@@ -92,6 +98,25 @@ def test_library_function_has_no_error(function: str, role: str) -> None:
     found = validate("--python", function, *options)
     assert found.rules("error") == set()
     assert {case["name"].partition("/")[2] for case in found.report["cases"]} >= {f"{kind}.good"}
+
+
+def test_refusal_of_stream_without_columns_is_note() -> None:
+    options = ["--consumes", "--case", "stream.good", "--json"]
+    found = validate("--python", "pyarrow:table", *options)
+    assert (found.code, found.rules("note")) == (0, {"check.refuses-valid"})
+
+
+def test_panic_names_broken_struct(run: Callable[..., Run]) -> None:
+    found = run("panic", "--consumes", "--as", "array-consumer", "--case", "array.length-*")
+    messages = [each["message"] for each in found.report["findings"]]
+    text = "raised PanicError: expected a subclass of Exception, given a broken struct"
+    assert text in messages
+
+
+def test_release_of_remains_of_failed_call_is_warning() -> None:
+    options = ["--consumes", "--case", "stream.error-fills-array", "--json"]
+    found = validate("--python", "pyarrow:chunked_array", *options)
+    assert (found.rules("error"), found.rules("warning")) == (set(), {"check.account"})
 
 
 @pytest.mark.parametrize("expression", ["array([1, 2])", "table({'a': [1, 2]})"])

@@ -12,6 +12,7 @@ Line = Mapping[str, Any]  # one line of fletching-validate (tests/conformance/ch
 
 SEVERITIES = ("error", "warning", "note")
 _KEPT_CALLS = 16
+_BROKEN = ", given a broken struct"
 
 # Findings without a published rule, with their meaning.
 CHECKS = {
@@ -129,13 +130,14 @@ class _Case:
 
     def add(self, finding: Mapping[str, str]) -> None:
         layer = tuple(finding["history"].splitlines())
+        is_panic = finding["rule"] == "check.exception" and finding["party"] == "consumer"
         self.findings.append(
             Finding(
                 rule=finding["rule"] or "check.answer",
                 severity=finding["severity"],
                 party=finding["party"],
                 path=finding["path"],
-                message=finding["message"],
+                message=finding["message"] + (_BROKEN if is_panic and self._is_broken else ""),
                 case=self.name,
                 history=max(tuple(self.calls), layer, key=len),
             )
@@ -147,7 +149,7 @@ class _Case:
         last = f"; last call: {self.calls[-1]}" if self.calls else ""
         rule = "check.hang" if line["ended"] == "hang" else "check.crash"
         severity = "warning" if self._is_broken else "error"
-        text = line["message"] + (", given a broken struct" if self._is_broken else "") + last
+        text = line["message"] + (_BROKEN if self._is_broken else "") + last
         party = next((p for p in ("producer", "consumer") if line["group"].endswith(p)), "")
         self.findings.append(Finding(rule, severity, party, "", text, self.name, tuple(self.calls)))
 

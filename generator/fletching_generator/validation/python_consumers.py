@@ -8,7 +8,7 @@ from ctypes import CFUNCTYPE, c_int, c_void_p
 from typing import Any
 
 from .python_capsules import METHODS, Owned, capsule_of, tensor_capsule_of
-from .python_suite import Host, errno_of, evaluate
+from .python_suite import Host, evaluate
 
 CPU = (1, 0)  # the DLPack device
 
@@ -49,9 +49,8 @@ def _consume(host: Host, given: Any, capsules: list[Any], owned: Sequence[Owned]
     try:
         evaluate(host.name)(given)
         code = 0
-    except Exception as error:
-        host.call(f"raised {type(error).__name__}: {error}")
-        code = errno_of(error)
+    except BaseException as error:
+        code = host.raised("", error, "consumer")
     capsules.clear()
     gc.collect()
     for each in owned:

@@ -33,7 +33,7 @@ from .python_capsules import (
 )
 from .python_consumers import play_arrow_consumer, play_tensor_consumer
 from .python_cuda_array import check_dictionary
-from .python_suite import Host, errno_of, evaluate
+from .python_suite import Host, evaluate
 
 NO_SUBJECT = 3
 TARGET = "FLETCHING_VALIDATE_TARGET"
@@ -60,9 +60,8 @@ def play_arrow_producer(host: Any, role: Any) -> None:
         try:
             returned = exported(host, method)
             addresses = checked_capsules(method, kinds, returned, rule)
-        except Exception as error:
-            host.call(f"{method} raised {type(error).__name__}: {error}")
-            return errno_of(error)
+        except BaseException as error:
+            return int(host.raised(method, error, "producer"))
         for kind, address, out in zip(kinds, addresses, outs, strict=True):
             ctypes.memmove(out, address, kind.size)
             words_at(address, kind.words)[kind.release] = 0
@@ -90,7 +89,12 @@ def play_arrow_producer(host: Any, role: Any) -> None:
         """Requests the schema that the object has."""
         schema = getattr(evaluate(host.name), "__arrow_c_schema__", None)
         capsule = schema() if schema else exported(host, "__arrow_c_array__")[0]
-        returned = exported(host, method, requested_schema=capsule)
+        try:
+            returned = exported(host, method, requested_schema=capsule)
+        except NotImplementedError as error:
+            text = f"{method}: expected data in its own schema, got {error!r}"
+            rule_of_request = "arrow-methods.requested-schema-tried"
+            raise FindingError(rule_of_request, text, "warning") from None
         checked_capsules(method, kinds, returned, rule)
 
     host.play(f"{role}-producer", "capsule-names", names)
@@ -194,9 +198,8 @@ def play_tensor(host: Any) -> None:
         try:
             capsule = tensor_capsule(host)
             name, address = tensor_address(capsule)
-        except Exception as error:
-            host.call(f"__dlpack__ raised {type(error).__name__}: {error}")
-            return errno_of(error)
+        except BaseException as error:
+            return int(host.raised("__dlpack__", error, "producer"))
         rename(capsule, USED[name])
         words_at(out, 1)[0] = address
         return 0
@@ -240,7 +243,7 @@ def main(index: Any, case: Any, skipped: Any) -> int:
     host.write(subject=host.name)
     try:
         value = evaluate(host.name)
-    except Exception as error:
+    except BaseException as error:
         host.write(error=f"{host.name}: cannot evaluate: {type(error).__name__}: {error}")
         return 2
     del value

@@ -73,6 +73,16 @@ class Host:
     def call(self, text: Any) -> None:
         self.write(call=text)
 
+    def raised(self, method: str, error: BaseException, party: str) -> int:
+        """Returns the errno value of an exception. A panic of Rust is one that `except Exception`
+        does not catch, so it has a finding."""
+        self.call(f"{method} raised {type(error).__name__}: {error}".lstrip())
+        if not isinstance(error, Exception):
+            text = f"{method} raised {type(error).__name__}: expected a subclass of Exception"
+            found = FindingError("check.exception", text.lstrip(), "warning", party)
+            self.write(finding=found.line)
+        return errno_of(error)
+
     def is_selected(self, name: str) -> bool:
         if not self.pattern:
             return True
@@ -91,7 +101,7 @@ class Host:
         except FindingError as found:
             self.write(finding=found.line)
             verdict = "wrong" if found.line["severity"] != "note" else "right"
-        except Exception as error:
+        except BaseException as error:
             text = f"expected no exception, got {type(error).__name__}: {error}"
             self.write(finding=FindingError("check.exception", text).line)
             verdict = "wrong"
