@@ -95,6 +95,34 @@ class Tensor:
         return 1, 0
 
 
+def _delete(tensor: int) -> None:
+    _structs.pop(tensor, None)
+
+
+def _destroy_tensor(capsule: int) -> None:
+    _delete(_get_pointer(capsule, b"dltensor"))
+
+
+_deleter = ctypes.CFUNCTYPE(None, c_void_p)(_delete)
+_tensor_destructor = PYFUNCTYPE(None, c_void_p)(_destroy_tensor)
+
+
+class DroppedTensor:
+    """A legacy tensor. The destructor does not call the deleter through the struct."""
+
+    def __init__(self, has_destructor: bool) -> None:
+        self.destructor = ctypes.cast(_tensor_destructor, c_void_p) if has_destructor else None
+
+    def __dlpack__(self, **_: object) -> Any:
+        tensor = (c_int64 * 8)()
+        tensor[7] = ctypes.cast(_deleter, c_void_p).value or 0
+        _structs[ctypes.addressof(tensor)] = tensor
+        return _new(ctypes.addressof(tensor), b"dltensor", self.destructor)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 class CudaArray:
     def __init__(self, **entries: Any) -> None:
         self.__cuda_array_interface__ = {

@@ -36,6 +36,18 @@ static void ReleaseArray(struct ArrowArray* array) {
 #endif
 }
 
+#ifdef CORRECT
+int count_array(struct ArrowSchema* schema, struct ArrowArray* array);
+
+/* Fills a cache during its first 300 calls. */
+int count_array_cached(struct ArrowSchema* schema, struct ArrowArray* array) {
+  static void* cache[300];
+  static size_t used;
+  if (used < 300) cache[used++] = malloc(64);
+  return cache[used - 1] == NULL ? ENOMEM : count_array(schema, array);
+}
+#endif
+
 int count_array(struct ArrowSchema* schema, struct ArrowArray* out) {
   struct Column* column = malloc(sizeof *column);
   if (column == NULL) return ENOMEM;

@@ -109,6 +109,12 @@ def test_leak_of_producer_is_finding(library: Library, role: str) -> None:
     assert (run.code, run.rules()) == (1, {"check.leak"})
 
 
+def test_cache_that_fills_slowly_is_no_leak(library: Library) -> None:
+    target = f"{library('CORRECT')}:count_array_cached"
+    run = validate(target, "--as", "array-producer", "--case", "leak", "--json")
+    assert (run.code, run.report["findings"]) == (0, [])
+
+
 @pytest.mark.parametrize("role", CONSUMERS)
 def test_correct_consumer_has_only_notes(library: Library, role: str) -> None:
     run = validate(f"{library('CORRECT')}:{CONSUMERS[role]}", "--as", role, "--json")

@@ -39,7 +39,17 @@ def test_tensor_that_cannot_be_exported_raises_buffer_error(
     run: Callable[..., Run], error: str, code: int, rules: set[str]
 ) -> None:
     found = run(f"Tensor({error})")
+    assert "the process has failed" not in found.errors
     assert (found.code, found.rules("warning"), found.rules("error")) == (code, rules, set())
+
+
+@pytest.mark.parametrize(
+    ("has_destructor", "rules"), [(True, set()), (False, {"dlpack-capsule.destructor"})]
+)
+def test_dropped_tensor_has_finding_without_destructor(
+    run: Callable[..., Run], has_destructor: bool, rules: set[str]
+) -> None:
+    assert run(f"DroppedTensor({has_destructor})").rules() == rules
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ address_of = _api.PyCapsule_GetPointer
 address_of.restype, address_of.argtypes = c_void_p, (ctypes.py_object, c_char_p)
 rename = _api.PyCapsule_SetName
 rename.restype, rename.argtypes = c_int, (ctypes.py_object, c_char_p)
+destructor_of = _api.PyCapsule_GetDestructor
+destructor_of.restype, destructor_of.argtypes = c_void_p, (ctypes.py_object,)
 _new = _api.PyCapsule_New
 _new.restype, _new.argtypes = ctypes.py_object, (c_void_p, c_char_p, c_void_p)
 

@@ -27,6 +27,7 @@ from .python_capsules import (
     Hook,
     address_of,
     checked_capsules,
+    destructor_of,
     name_of,
     rename,
     words_at,
@@ -188,9 +189,11 @@ def play_tensor(host: Any) -> None:
         if not words[DELETER[name]]:
             return
         hook = Hook(words, DELETER[name])
+        # A destructor may call its function directly, not through the struct, as XLA's does.
+        expected = (0, 1) if destructor_of(capsule) else (1,)
         del capsule
         gc.collect()
-        if hook.calls != 1:
+        if hook.calls not in expected:
             text = f"dropped unread: expected one call of the deleter, got {hook.calls}"
             raise FindingError("dlpack-capsule.destructor", text)
 
@@ -206,7 +209,11 @@ def play_tensor(host: Any) -> None:
 
     host.play("tensor-producer", "capsule-names", names)
     host.play("tensor-producer", "capsule-unread", unread)
-    if name_of(tensor_capsule(host)) == TENSOR:
+    try:
+        name = name_of(tensor_capsule(host))
+    except Exception:
+        return  # a case above has reported it
+    if name == TENSOR:
         host.play_role("tensor-producer", CFUNCTYPE(c_int, c_void_p)(produce))
 
 
