@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
-.PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets platforms faults fuzz
+.PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets platforms faults fuzz conformance
 .PHONY: test-gpu test-gpu-standin gpu-programs bench bench-gpu bench-compile docs test test-all format clean
 .PHONY: packages test-packages compare-packages compatible compatible-guards rehearsal release release-notes
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
@@ -59,6 +59,10 @@ targets: setup ## layouts and tests on other machines, cross compiled and emulat
 platforms: setup ## what runs on which platform, and what only compiles; PLATFORMS=--write-docs keeps the table
 	@packages/platforms/setup || true
 	@$(PYTHON) packages/platforms.py $(PLATFORMS)
+
+conformance: setup ## released libraries against the rules; CONFORMANCE="--write PACKAGE..." keeps the table
+	@tools/build cpp
+	@$(PYTHON) tests/peers/table/table.py $(CONFORMANCE)
 
 faults: setup ## every call of a vendor's library fails once; prints a table, writes build/faults.json
 	@tools/build cpp

@@ -53,6 +53,7 @@ _NOT_SCANNED = (
     "*-lock.json",
     "*.sum",
     "docs/measured/*",
+    "docs/reports/*",
     "docs/versions.md",
     "spec/texts/*",
     CHANGELOG,

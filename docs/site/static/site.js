@@ -26,3 +26,35 @@ function markScrollers() {
 }
 addEventListener("resize", markScrollers);
 markScrollers();
+
+// Adds a choice for each of these columns above a table that has all of them. It hides the rows of other values.
+const FILTERED = ["library", "severity", "rule"];
+function addFilters(table) {
+  const head = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  if (!FILTERED.every((name) => head.includes(name))) return;
+  const rows = [...table.tBodies[0].rows];
+  const bar = document.createElement("p");
+  const count = document.createElement("output");
+  bar.className = "filters";
+  const choices = FILTERED.map((name) => {
+    const text = (row) => row.cells[head.indexOf(name)].textContent;
+    const label = document.createElement("label");
+    const choice = document.createElement("select");
+    choice.add(new Option("all", ""));
+    for (const value of [...new Set(rows.map(text))].sort()) choice.add(new Option(value));
+    choice.addEventListener("change", show);
+    label.append(name, " ", choice);
+    bar.append(label, " ");
+    return { choice, text };
+  });
+  function show() {
+    for (const row of rows) row.hidden = choices.some(({ choice, text }) => choice.value && choice.value !== text(row));
+    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+  }
+  bar.append(count);
+  (table.closest(".table-wrapper") ?? table).before(bar);
+  show();
+}
+for (const table of document.querySelectorAll("table")) {
+  if (table.tHead && table.tBodies.length) addFilters(table);
+}

@@ -74,8 +74,8 @@ class Host:
         self.write(call=text)
 
     def raised(self, method: str, error: BaseException, party: str) -> int:
-        """Returns the errno value of an exception. A panic of Rust is one that `except Exception`
-        does not catch, so it has a finding."""
+        """Returns the errno value of an exception. `except Exception` does not catch a Rust panic,
+        so that has a finding."""
         self.call(f"{method} raised {type(error).__name__}: {error}".lstrip())
         if not isinstance(error, Exception):
             text = f"{method} raised {type(error).__name__}: expected a subclass of Exception"

@@ -1,0 +1,210 @@
+"""Runs `fletching validate` on released libraries, and compares the results with results.yaml.
+
+    table.py [--write] [PACKAGE...]
+
+Each library of libraries.yaml has its environment in build/libraries. --write stores the results
+instead, and writes docs/measured/conformance.md. build/conformance.json has every finding.
+Exit codes: 0 as stored, 1 a result has changed, 2 a library could not be installed or called.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import page
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+ENVIRONMENTS = ROOT / "build" / "libraries"
+REPORT = ROOT / "build" / "conformance.json"
+RESULTS = HERE / "results.yaml"
+PAGE = ROOT / "docs" / "measured" / "conformance.md"
+REPOSITORY = "https://github.com/fletching/fletching/blob/main/"
+UV = str(Path(sys.executable).with_name("uv"))
+INSTALL_SECONDS, TARGET_SECONDS, CASE_SECONDS = 900, 300, 20
+HEADER = "# Written by table.py --write; findings.yaml explains the findings.\n"
+
+
+class TableError(Exception):
+    """A library that could not be installed or called."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="store the results")
+    parser.add_argument("package", nargs="*", help="only these libraries")
+    options = parser.parse_args()
+    data, kept = read("libraries.yaml"), read("results.yaml")
+    chosen = {
+        name: library
+        for name, library in data["libraries"].items()
+        if "version" in library and name in (options.package or data["libraries"])
+    }
+    reports, got, is_complete = {}, {}, True
+    for name, library in chosen.items():
+        try:
+            reports[name] = play(name, library, data["day"])
+            got[name] = summary(library, reports[name])
+        except (TableError, subprocess.TimeoutExpired) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            is_complete = False
+    if REPORT.exists():
+        reports = {**json.loads(REPORT.read_text(encoding="utf-8")), **reports}
+    REPORT.write_text(json.dumps(reports, indent=1) + "\n", encoding="utf-8")
+    if options.write:
+        kept = {"measured": datetime.date.today(), "libraries": {**kept["libraries"], **got}}
+        RESULTS.write_text(HEADER + as_yaml(kept), encoding="utf-8")
+        PAGE.write_text(page_text(), encoding="utf-8")
+    changed = [*changes(kept["libraries"], got)]
+    if PAGE.read_text(encoding="utf-8") != page_text():
+        changed.append(f"{PAGE.relative_to(ROOT)} does not have the results in {RESULTS.name}")
+    changed += page.unjudged(read("results.yaml")["libraries"], read("findings.yaml"))
+    print("\n".join(changed or [f"conformance: {len(got)} libraries: as in {RESULTS.name}"]))
+    if changed:
+        print("hint: judge each change in findings.yaml, then run table.py --write")
+    if not is_complete:
+        return 2
+    return 1 if changed else 0
+
+
+def read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+    return found
+
+
+def as_yaml(value: Any) -> str:
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def page_text() -> str:
+    suites = {
+        file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))
+        for file in (HERE.parent / "conformance").glob("*.yaml")
+    }
+    return page.page(read("libraries.yaml"), read("results.yaml"), read("findings.yaml"), suites)
+
+
+def play(name: str, library: Mapping[str, Any], day: datetime.date) -> dict[str, Any]:
+    """Returns the report of `fletching validate` for each producer and consumer, by its title."""
+    began = time.monotonic()
+    python = install(name, library, day)
+    environment = library.get("environment", {})
+    reports = {
+        title: validate(python, options, environment) for title, options in page.targets(library)
+    }
+    print(f"{name} {library['version']}: {time.monotonic() - began:.0f} s", flush=True)
+    return reports
+
+
+def install(name: str, library: Mapping[str, Any], day: datetime.date) -> Path:
+    """Returns the interpreter of the library's environment, which it fills if it is not there."""
+    wanted = f"{name}=={library['version']}", *library.get("with", ())
+    folder = ENVIRONMENTS / name
+    python, stamp = folder / "bin" / "python", folder / "fletching-stamp"
+    contents = f"{day} {' '.join(wanted)}"
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == contents:
+        return python
+    run([UV, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)])
+    options = ["--quiet", "--exclude-newer", str(day), "--python", str(python)]
+    run([UV, "pip", "install", *options, *wanted])
+    stamp.write_text(contents, encoding="utf-8")
+    return python
+
+
+def run(command: list[str]) -> None:
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=INSTALL_SECONDS
+    )
+    if done.returncode != 0:
+        raise TableError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+
+
+def validate(python: Path, options: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "fletching_generator.cli", "validate", *options]
+    command += ["--interpreter", str(python), "--timeout", str(CASE_SECONDS), "--json"]
+    done = subprocess.run(
+        command, check=False, cwd=ROOT, capture_output=True, text=True, errors="replace",
+        timeout=TARGET_SECONDS,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    if done.returncode not in (0, 1):
+        raise TableError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def summary(library: Mapping[str, Any], reports: Mapping[str, Any]) -> dict[str, Any]:
+    """Merges findings with the same severity and rule. Those of broken structs are apart."""
+    cases = Counter(
+        case["name"].partition("/")[0] for report in reports.values() for case in report["cases"]
+    )
+    rows: dict[tuple[str, str, bool], dict[str, Any]] = {}
+    options = dict(page.targets(library))
+    for title, report in reports.items():
+        if report["incomplete"]:
+            raise TableError(f"{report['target']}: incomplete: {report['incomplete']}")
+        for finding in report["findings"]:
+            is_broken = "given a broken struct" in finding["message"]
+            key = finding["severity"], finding["rule"], is_broken
+            first = {
+                "severity": finding["severity"],
+                "rule": finding["rule"],
+                "link": link(finding["url"]),
+                "found": found(finding),
+                "again": page.command(
+                    [*options[title], "--case", finding["case"].partition("/")[2]],
+                    library.get("environment", {}),
+                ),
+                "cases": 0,
+                "targets": [],
+            }
+            row = rows.setdefault(key, first)
+            row["cases"] += 1 + finding["more_cases"]
+            if title not in row["targets"]:
+                row["targets"].append(title)
+    order = sorted(rows.values(), key=lambda row: page.SEVERITIES.index(row["severity"]))
+    return {"version": library["version"], "cases": dict(sorted(cases.items())), "findings": order}
+
+
+def found(finding: Mapping[str, str]) -> str:
+    """Returns the message in one line, without addresses."""
+    text = f"{finding['path']}: {finding['message']}" if finding["path"] else finding["message"]
+    return re.sub(r"0x[0-9a-f]{6,}|\d{12,}", "<address>", " ".join(text.split()))
+
+
+def link(url: str) -> str:
+    """Returns the address relative to docs/measured."""
+    path = url.removeprefix(REPOSITORY)
+    return f"../{path.removeprefix('docs/')}" if path.startswith("docs/") else f"../../{path}"
+
+
+def changes(kept: Mapping[str, Any], got: Mapping[str, Any]) -> Iterator[str]:
+    for name, now in got.items():
+        before = kept.get(name, {"version": None, "cases": None, "findings": []})
+        for key in ("version", "cases"):
+            if before[key] != now[key]:
+                yield f"{name}: {key}: expected {before[key]}, got {now[key]}"
+        for row in before["findings"]:
+            if row not in now["findings"]:
+                yield f"{name}: no longer, or not the same: {row}"
+        for row in now["findings"]:
+            if row not in before["findings"]:
+                yield f"{name}: new: {row}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

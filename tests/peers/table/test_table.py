@@ -1,0 +1,132 @@
+"""The merged results and the text of the page, for made-up libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import page
+import table
+
+LIBRARY = {
+    "version": "1.2.0",
+    "released": "2026-01-02",
+    "producers": {"array": "feather:Array()", "table": "feather:Table()"},
+    "consumers": {"take": "stream-consumer feather:take"},
+}
+DATA = {"libraries": {"feather": LIBRARY, "quill": {"released": "2026-01-03", "suite": "quill"}},
+        "absent": {"goose": "needs a GPU"}}  # fmt: skip
+URL = f"{table.REPOSITORY}docs/reference/rules/pycapsule.md#capsule.names"
+SUITES = {"quill": {"version": "3.0.1", "groups": {"arrays": {"right": 7}}, "wrong": {"a": {}}}}
+
+
+def _finding(**different: Any) -> dict[str, Any]:
+    return {
+        "rule": "capsule.names",
+        "severity": "error",
+        "party": "producer",
+        "path": "",
+        "message": "expected arrow_schema, got a|b at 0x7fffdeadbeef",
+        "case": "array-producer/capsule-names",
+        "more_cases": 0,
+        "url": URL,
+        **different,
+    }
+
+
+def _report(*findings: dict[str, Any], **different: Any) -> dict[str, Any]:
+    case = {"name": "array-producer/capsule-names", "verdict": "wrong"}
+    return {
+        "target": "feather",
+        "cases": [case, case],
+        "findings": list(findings),
+        "incomplete": None,
+        **different,
+    }
+
+
+def _summary(*findings: dict[str, Any]) -> dict[str, Any]:
+    return table.summary(LIBRARY, {"array": _report(*findings), "table": _report(*findings)})
+
+
+def _results(*findings: dict[str, Any]) -> dict[str, Any]:
+    return {"measured": "2026-11-30", "libraries": {"feather": _summary(*findings)}}
+
+
+def test_summary_merges_findings_of_one_rule() -> None:
+    found = _summary(_finding(), _finding(message="another", more_cases=2))
+    assert found["cases"] == {"array-producer": 4}
+    (row,) = found["findings"]
+    assert (row["cases"], row["targets"]) == (8, ["array", "table"])
+    assert row["found"] == "expected arrow_schema, got a|b at <address>"
+    assert row["link"] == "../reference/rules/pycapsule.md#capsule.names"
+
+
+def test_summary_puts_errors_first() -> None:
+    found = _summary(_finding(severity="note"), _finding(rule="a.b"), _finding())
+    kinds = [(row["severity"], row["rule"]) for row in found["findings"]]
+    assert kinds == [("error", "a.b"), ("error", "capsule.names"), ("note", "capsule.names")]
+
+
+def test_summary_rejects_incomplete_run() -> None:
+    with pytest.raises(table.TableError, match="feather: incomplete: ended early"):
+        table.summary(LIBRARY, {"array": _report(incomplete="ended early")})
+
+
+def test_changes_name_each_difference() -> None:
+    before, now = {"feather": _summary(_finding())}, {"feather": _summary()}
+    assert list(table.changes(before, before)) == []
+    assert [change.partition(": {")[0] for change in table.changes(before, now)] == [
+        "feather: no longer, or not the same"
+    ]
+    assert [change.partition(": {")[0] for change in table.changes(now, before)] == ["feather: new"]
+    newer = {"feather": {**now["feather"], "version": "1.3.0"}}
+    assert list(table.changes(now, newer)) == ["feather: version: expected 1.2.0, got 1.3.0"]
+
+
+def test_unjudged_names_missing_and_superfluous_entries() -> None:
+    results = {"feather": _summary(_finding(), _finding(rule="a.note", severity="note"))}
+    assert page.unjudged(results, {"feather": {"error capsule.names": {}}}) == []
+    assert page.unjudged(results, {"quill": {"error x.y": {}}}) == [
+        "findings.yaml: expected an entry feather: error capsule.names",
+        "findings.yaml: no such finding: quill: error x.y",
+    ]
+
+
+def test_page_has_library_finding_command_and_report() -> None:
+    judged = {"feather": {"error capsule.names": {"judgement": "Confirmed.", "report": "names.md"}}}
+    lines = page.page(DATA, _results(_finding()), judged, SUITES).splitlines()
+    assert "| feather | 1.2.0 | 2026-01-02 | array-producer 4 | 1 | 0 | 0 |  |" in lines
+    suite = "[3.0.1: 7 right, 1 wrong](conformance-peers.md#quill-301)"
+    assert f"| quill | 3.0.1 | 2026-01-03 |  |  |  |  | {suite} |" in lines
+    (row,) = [line for line in lines if line.startswith("| feather | error")]
+    for part in (
+        "[capsule.names](../reference/rules/pycapsule.md#capsule.names)",
+        r"array, table: expected arrow_schema, got a\|b at <address> (2 cases)",
+        "**Judgement:** Confirmed. [Report](../reports/names.md)",
+        "`fletching validate --python 'feather:Array()' --case capsule-names`",
+    ):
+        assert part in row
+    take = "fletching validate --python feather:take --consumes --as stream-consumer"
+    assert f"| feather | take | `{take}` |" in lines
+    assert "| goose | needs a GPU |" in lines
+
+
+def test_command_starts_with_variables() -> None:
+    assert page.command(["--case", "a b"], {"X": "1"}) == "X=1 fletching validate --case 'a b'"
+
+
+def test_every_expression_names_its_module() -> None:
+    """Finds a mistake in libraries.yaml without an installation."""
+    libraries = table.read("libraries.yaml")["libraries"]
+    for library in libraries.values():
+        for _, options in page.targets(library):
+            module, _, expression = options[1].partition(":")
+            assert module.replace(".", "").isidentifier()
+            compile(expression, options[1], "eval")
+
+
+def test_stored_results_are_judged_and_on_the_page() -> None:
+    assert page.unjudged(table.read("results.yaml")["libraries"], table.read("findings.yaml")) == []
+    assert table.PAGE.read_text(encoding="utf-8") == table.page_text()
