@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -125,7 +126,9 @@ def _library(
 
 def _finding(name: str, row: Mapping[str, Any], judged: Mapping[str, Any]) -> str:
     others = f" ({row['cases']} cases)" if row["cases"] > 1 else ""
-    text = f"{', '.join(row['targets'])}: {row['found']}{others}"
+    # Not bold "__dlpack__", no element <address>.
+    found = re.sub(r"_(?=_)|(?<=_)_|[*<`]", r"\\\g<0>", row["found"])
+    text = f"{', '.join(row['targets'])}: {found}{others}"
     if judged:
         text += f". **Judgement:** {judged['judgement']}"
         if report := judged.get("report"):

@@ -27,7 +27,7 @@ def _finding(**different: Any) -> dict[str, Any]:
         "severity": "error",
         "party": "producer",
         "path": "",
-        "message": "expected arrow_schema, got a|b at 0x7fffdeadbeef",
+        "message": "__call__: expected arrow_schema, got a|b at 0x7fffdeadbeef",
         "case": "array-producer/capsule-names",
         "more_cases": 0,
         "url": URL,
@@ -59,7 +59,7 @@ def test_summary_merges_findings_of_one_rule() -> None:
     assert found["cases"] == {"array-producer": 4}
     (row,) = found["findings"]
     assert (row["cases"], row["targets"]) == (8, ["array", "table"])
-    assert row["found"] == "expected arrow_schema, got a|b at <address>"
+    assert row["found"] == "__call__: expected arrow_schema, got a|b at <address>"
     assert row["link"] == "../reference/rules/pycapsule.md#capsule.names"
 
 
@@ -103,7 +103,7 @@ def test_page_has_library_finding_command_and_report() -> None:
     (row,) = [line for line in lines if line.startswith("| feather | error")]
     for part in (
         "[capsule.names](../reference/rules/pycapsule.md#capsule.names)",
-        r"array, table: expected arrow_schema, got a\|b at <address> (2 cases)",
+        r"array, table: \_\_call\_\_: expected arrow_schema, got a\|b at \<address> (2 cases)",
         "**Judgement:** Confirmed. [Report](../reports/names.md)",
         "`fletching validate --python 'feather:Array()' --case capsule-names`",
     ):
