@@ -37,7 +37,7 @@ test: setup ## every test of every language, keeps going, one verdict line per l
 	@$(PYTHON) tools/suite.py
 
 mutants: setup ## wrong specs in every language; the tests of each have to notice
-	@tools/build --mutants
+	@tools/build
 	@$(PYTHON) tests/mutants/mutants.py
 
 mutants-code: setup ## mechanical changes of the code; the tests of C++ and of the generator have to notice

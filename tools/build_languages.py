@@ -1,10 +1,10 @@
 """Builds the programs of the tests: the homes of the languages, and fletching-extract.
 
-    tools/build [--roundtrip] [--with-needed] [--mutants] [LANGUAGE... | extract]
+    tools/build [--roundtrip] [--with-needed] [LANGUAGE... | extract]
 
 Builds all by default, in parallel. --roundtrip: only the parts that the round trip runs, without
-fletching-extract. --with-needed: also the homes that a named one needs. --mutants: the homes whose
-build the mutants use. Continues after a failure, and lists the failed builds at the end.
+fletching-extract. --with-needed: also the homes that a named one needs. Continues after a failure,
+and lists the failed builds at the end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ def main() -> int:
     parser.add_argument("name", nargs="*", help=f"some of {', '.join(known)}")
     parser.add_argument("--roundtrip", action="store_true")
     parser.add_argument("--with-needed", action="store_true")
-    parser.add_argument("--mutants", action="store_true")
     options = parser.parse_args()
     unknown = [n for n in options.name if n not in known]
     if unknown:
@@ -65,11 +64,7 @@ def main() -> int:
 
 def chosen(known: Mapping[str, Language], options: argparse.Namespace) -> list[str]:
     """The homes to build, in the order of the languages."""
-    names = set(options.name)
-    if not names and not options.mutants:
-        names = {*known} - ({EXTRACT} if options.roundtrip else set())
-    if options.mutants:
-        names |= {n for n, each in known.items() if any(m.uses for m in each.mutants)}
+    names = set(options.name) or {*known} - ({EXTRACT} if options.roundtrip else set())
     if options.with_needed:
         names |= {other for n in names for other in needed(n, known)}
     return [name for name in known if name in names]

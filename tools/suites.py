@@ -134,9 +134,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     "targets": (_slow("layouts and tests on other machines", "make targets"),),
     "platforms": (_slow("what runs and what compiles elsewhere", "make platforms"),),
     "new-device": (
-        _slow(
-            "a made-up device, in every language", ".venv/bin/python tests/mutants/new_device.py"
-        ),
+        _slow("a device in every language", ".venv/bin/python tests/mutants/new_device.py"),
     ),
     "new-language": (replace(_pytest("tests/new_language", "-s"), only_all=True),),
     "runtimes": (
@@ -189,10 +187,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         _slow("released libraries, compared with the table", "make conformance"),
     ),
     "absent": (
-        _slow(
-            "no header, compiler or library of a vendor",
-            "mkdir -p build && tests/standin/absent/build.sh",
-        ),
+        _slow("nothing of a vendor installed", "mkdir -p build && tests/standin/absent/build.sh"),
     ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 8"),
@@ -202,10 +197,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
             "../../.venv/bin/pytest -q --every-mutant",
             "tests/mutants",
         ),
-        _slow(
-            "every mutant, each in one language",
-            ".venv/bin/python tests/mutants/mutants.py --in-turn",
-        ),
+        _slow("every mutant in turn", ".venv/bin/python tests/mutants/mutants.py --in-turn"),
     ),
     "mutants-code": (
         replace(_pytest("tests/mutants_code"), only_all=True),

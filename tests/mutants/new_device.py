@@ -166,7 +166,7 @@ def main() -> int:
     missing = [path for path in _BUILT if not path.is_file()]
     if missing:
         name = missing[0].relative_to(ROOT)
-        hint = "run 'tools/build --mutants extract'"
+        hint = "run 'tools/build'"
         print(f"new_device: {name} is not there; {hint}", file=sys.stderr)
         return 2
     names = new_names(load_spec(ROOT))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from language_info import parts, problems
 from languages import ROOT, LanguageError, load, read
+from missing_parts import parts, problems
 
 KNOWN = load()
 GOOD = """

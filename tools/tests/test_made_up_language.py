@@ -95,7 +95,7 @@ def test_names_of_new_devices_are_missing(tree: Path) -> None:
 
 
 def test_missing_files_are_reported(tree: Path) -> None:
-    code, output = run(tree, "tools/language_info.py", "missing", "quiver")
+    code, output = run(tree, "tests/new_language/missing_parts.py", "quiver")
     assert code == 0
     for part in ("format", "targets", "gpu", "bench"):
         assert f"bindings/quiver/language.toml: no {part}: add it, or the reason" in output
