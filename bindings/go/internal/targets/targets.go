@@ -13,7 +13,9 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Layout describes a struct or a field. The offset of a struct is 0. A constant has only a kind: its value.
@@ -27,7 +29,16 @@ func (l Layout) String() string {
 }
 
 // standard imports the packages of the standard library once. Their types are the same on all targets.
-var standard = importer.ForCompiler(token.NewFileSet(), "source", nil)
+var standard = newImporter()
+
+func newImporter() types.Importer {
+	if build.Default.GOROOT == "" { // the program is built with -trimpath
+		if root, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
+			build.Default.GOROOT = strings.TrimSpace(string(root))
+		}
+	}
+	return importer.ForCompiler(token.NewFileSet(), "source", nil)
+}
 
 // Sources reads the files that a package has on a target without cgo, by name.
 func Sources(folder, goos, goarch string) (map[string]string, error) {
