@@ -346,7 +346,8 @@ PyDeviceArray import_dlpack(nb::handle object, nb::handle given_device,
     keywords["stream"] = reinterpret_cast<std::uintptr_t>(consumer.stream.handle());
   }
   if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
-  const nb::object capsule = call_dlpack(object, std::move(keywords), given_device, nb::cast(copy));
+  const nb::object capsule =
+      call_dlpack(object, std::move(keywords), nb::cast(device), nb::cast(copy));
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
     return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule, source), consumer, options);
   }

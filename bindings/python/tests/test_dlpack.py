@@ -155,6 +155,7 @@ def test_from_dlpack_passes_keywords() -> None:
     assert ask() == {"max_version": (1, 3)}
     assert ask(copy=True) == {"max_version": (1, 3), "copy": True}
     assert ask(device=(1, 0)) == {"max_version": (1, 3), "dl_device": (1, 0)}
+    assert ask(device=[1, 0])["dl_device"] == (1, 0)
 
 
 def test_from_dlpack_rejects_negative_ndim() -> None:

@@ -68,6 +68,7 @@ CALLS = {
     "from_buffer": "lambda: fletching.from_buffer(source)",
     "from_dlpack": "lambda: fletching.from_dlpack(values)",
     "from_dlpack by methods": "lambda: fletching.from_dlpack(values, copy=True)",
+    "from_dlpack with a device": "lambda: fletching.from_dlpack(values, device=(1, 0))",
     "__dlpack__": "lambda: numpy.from_dlpack(device)",
     "__dlpack__ with a copy": "lambda: device.__dlpack__(max_version=(1, 0), copy=True)",
     "to_numpy": "lambda: device.to_numpy()",
