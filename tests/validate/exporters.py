@@ -85,7 +85,7 @@ class RefusesRequest:
 class Tensor:
     """Data that DLPack cannot hold."""
 
-    def __init__(self, error: type[Exception]) -> None:
+    def __init__(self, error: type[BaseException]) -> None:
         self.error = error
 
     def __dlpack__(self, **_: object) -> object:

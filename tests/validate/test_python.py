@@ -43,6 +43,12 @@ def test_tensor_that_cannot_be_exported_raises_buffer_error(
     assert (found.code, found.rules("warning"), found.rules("error")) == (code, rules, set())
 
 
+def test_panic_of_tensor_is_finding(run: Callable[..., Run]) -> None:
+    found = run("Tensor(PanicError)")
+    assert "the process has failed" not in found.errors
+    assert found.rules("error") == {"check.exception"}
+
+
 @pytest.mark.parametrize(
     ("has_destructor", "rules"), [(True, set()), (False, {"dlpack-capsule.destructor"})]
 )

@@ -211,7 +211,7 @@ def play_tensor(host: Any) -> None:
     host.play("tensor-producer", "capsule-unread", unread)
     try:
         name = name_of(tensor_capsule(host))
-    except Exception:
+    except BaseException:
         return  # a case above has reported it
     if name == TENSOR:
         host.play_role("tensor-producer", CFUNCTYPE(c_int, c_void_p)(produce))
