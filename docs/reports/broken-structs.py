@@ -86,5 +86,7 @@ GIVEN = {
     "buffers-null": lambda: Array(3, 0),
     "shape-null": Tensor,
 }
+if len(sys.argv) != 3 or sys.argv[1] not in GIVEN:
+    sys.exit(__doc__)
 module, _, function = sys.argv[2].partition(":")
 eval(function, vars(importlib.import_module(module)))(GIVEN[sys.argv[1]]())

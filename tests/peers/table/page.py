@@ -22,8 +22,8 @@ protocol is no finding.
 
 - error: a library breaks a published rule, or crashes on valid data. Each has a
   [report](../reports/README.md) with a program that runs without Fletching.
-- warning: a "should" of a text, or a crash or panic. No text asks a library to survive a broken
-  struct.
+- warning: a "should" of a text, a crash or panic, or a call that no text settles. No text asks a
+  library to survive a broken struct.
 - note: a library refuses a valid struct, or accepts a broken one. It may not support a type, or
   may skip a check for speed.
 
@@ -63,7 +63,7 @@ def command(options: list[str], environment: Mapping[str, str]) -> str:
 
 
 def unjudged(results: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
-    """Returns the errors and warnings without an entry, and the entries without a finding."""
+    """Returns what a finding lacks, its entry or the report of an error, and the stray entries."""
     found = {
         (name, f"{row['severity']} {row['rule']}")
         for name, result in results.items()
@@ -73,7 +73,12 @@ def unjudged(results: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]
     entries = {(name, rule) for name, rules in judged.items() for rule in rules}
     missing = [f"expected an entry {name}: {rule}" for name, rule in sorted(found - entries)]
     stray = [f"no such finding: {name}: {rule}" for name, rule in sorted(entries - found)]
-    return [f"findings.yaml: {text}" for text in missing + stray]
+    silent = [
+        f"expected a report of {name}: {rule}"
+        for name, rule in sorted(found & entries)
+        if rule.startswith("error") and "report" not in judged[name][rule]
+    ]
+    return [f"findings.yaml: {text}" for text in missing + silent + stray]
 
 
 def page(

@@ -53,6 +53,8 @@ def main() -> int:
         for name, library in data["libraries"].items()
         if "version" in library and name in (options.package or data["libraries"])
     }
+    for name in set(options.package) - set(chosen):
+        parser.error(f"unknown library: expected one with a version in libraries.yaml, got {name}")
     reports, got, is_complete = {}, {}, True
     for name, library in chosen.items():
         try:
@@ -143,7 +145,10 @@ def validate(python: Path, options: list[str], environment: Mapping[str, str]) -
     )  # fmt: skip
     if done.returncode not in (0, 1):
         raise TableError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
-    report: dict[str, Any] = json.loads(done.stdout)
+    try:
+        report: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:  # the exit code of an exception is 1
+        raise TableError(f"{' '.join(command)}: no report\n{done.stderr}") from None
     return report
 
 

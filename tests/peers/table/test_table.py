@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -69,6 +70,16 @@ def test_summary_puts_errors_first() -> None:
     assert kinds == [("error", "a.b"), ("error", "capsule.names"), ("note", "capsule.names")]
 
 
+def test_summary_has_separate_row_for_broken_structs() -> None:
+    broken = _finding(message="the process has crashed, given a broken struct")
+    assert [row["cases"] for row in _summary(broken, _finding())["findings"]] == [2, 2]
+
+
+def test_summary_has_no_address_in_message() -> None:
+    (row,) = _summary(_finding(path="array", message="got 140737488355327\nand 7"))["findings"]
+    assert row["found"] == "array: got <address> and 7"
+
+
 def test_summary_rejects_incomplete_run() -> None:
     with pytest.raises(table.TableError, match="feather: incomplete: ended early"):
         table.summary(LIBRARY, {"array": _report(incomplete="ended early")})
@@ -87,7 +98,10 @@ def test_changes_name_each_difference() -> None:
 
 def test_unjudged_names_missing_and_superfluous_entries() -> None:
     results = {"feather": _summary(_finding(), _finding(rule="a.note", severity="note"))}
-    assert page.unjudged(results, {"feather": {"error capsule.names": {}}}) == []
+    assert page.unjudged(results, {"feather": {"error capsule.names": {"report": "a.md"}}}) == []
+    assert page.unjudged(results, {"feather": {"error capsule.names": {}}}) == [
+        "findings.yaml: expected a report of feather: error capsule.names"
+    ]
     assert page.unjudged(results, {"quill": {"error x.y": {}}}) == [
         "findings.yaml: expected an entry feather: error capsule.names",
         "findings.yaml: no such finding: quill: error x.y",
@@ -117,6 +131,20 @@ def test_command_starts_with_variables() -> None:
     assert page.command(["--case", "a b"], {"X": "1"}) == "X=1 fletching validate --case 'a b'"
 
 
+def test_unknown_package_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["table.py", "goose"])
+    with pytest.raises(SystemExit) as ended:
+        table.main()
+    assert ended.value.code == 2
+
+
+def test_validate_without_report_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CompletedProcess[str]([], 1, "", "Traceback")
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: done)
+    with pytest.raises(table.TableError, match="no report\nTraceback"):
+        table.validate(table.HERE, [], {})
+
+
 def test_every_expression_names_its_module() -> None:
     """Finds a mistake in libraries.yaml without an installation."""
     libraries = table.read("libraries.yaml")["libraries"]
@@ -128,5 +156,13 @@ def test_every_expression_names_its_module() -> None:
 
 
 def test_stored_results_are_judged_and_on_the_page() -> None:
-    assert page.unjudged(table.read("results.yaml")["libraries"], table.read("findings.yaml")) == []
+    results = table.read("results.yaml")["libraries"]
+    libraries = table.read("libraries.yaml")["libraries"]
+    versions = {
+        name: each["version"]
+        for name, each in libraries.items()
+        if "suite" not in each or "version" in each
+    }
+    assert {name: each["version"] for name, each in results.items()} == versions
+    assert page.unjudged(results, table.read("findings.yaml")) == []
     assert table.PAGE.read_text(encoding="utf-8") == table.page_text()
