@@ -57,6 +57,8 @@ def main() -> int:
             for home in homes:
                 _build(home)
         rows = [(home.title, row) for home in homes for row in _rows(home, options)]
+        if not rows:
+            raise ValueError("no row is left: expected another --case or --only")
         cells = [
             cell
             for (language, row), runs in zip(rows, _measure(bin_folder, rows), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -69,6 +70,44 @@ def test_times_are_measured_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     found = bench._measure(ROOT, [("C++", timed), ("C++", counted), ("Go", timed)])
     assert order == ["a", "b", "c", "a", "b", "a", "b", "a", "b"]
     assert [len(each) for each in found] == [2, 1, 2]
+
+
+def test_counts_are_those_of_the_further_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"10": bench.Count(1_700, 25), "30": bench.Count(3_700, 65)}
+    monkeypatch.setattr(bench, "_callgrind", lambda program, _: counts[program[-1]])
+    found = bench._instructions(("case",), (10, 30), None, 1, ())
+    assert found == {"instructions": 100, "allocations": 2}
+
+
+def test_left_out_program_has_no_limit() -> None:
+    assert bench._without(ROW, ["c"]).limits == ROW.limits
+    without = bench._without(ROW, ["b"])
+    assert (list(without.programs), without.limits) == (["Fletching", "nanoarrow"], ())
+
+
+@pytest.mark.parametrize(("rows", "raw", "code"), [([ROW], 100, 0), ([ROW], 60, 1), ([], 100, 2)])
+def test_exit_code_says_whether_a_limit_is_exceeded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rows: list[Row], raw: float, code: int
+) -> None:
+    (tmp_path / "build").mkdir()
+    monkeypatch.setattr("sys.argv", ["bench.py", "cpp", "--no-build"])
+    monkeypatch.setattr(bench, "ROOT", tmp_path)
+    monkeypatch.setattr(bench, "_rows", lambda *_: rows)
+    monkeypatch.setattr(bench, "_measure", lambda *_: [runs((100, raw, 400)) for _ in rows])
+    monkeypatch.setattr(bench, "_report", lambda *_: {})
+    assert bench.main() == code
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--curves cpp", "--curves --only bytes", "--curves --case leaf"]
+)
+def test_part_of_the_rows_does_not_write_the_page(
+    monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["bench.py", "--write-docs", *options.split()])
+    with pytest.raises(SystemExit) as ended:
+        bench._parse()
+    assert ended.value.code == 2
 
 
 def test_callgrind_output_is_parsed() -> None:
@@ -155,6 +194,16 @@ def test_ratio_that_rounds_to_one_is_not_lost() -> None:
     (_, raw, _) = bench.cells_of("C++", ROW, RUNS)
     assert len(page._lost([replace(raw, ratio=(1, 1.004, 1.1))])) == 1
     assert len(page._lost([replace(raw, ratio=(1, 1.006, 1.1))])) == 2
+
+
+def test_goal_is_reached_at_its_value() -> None:
+    cell = replace(next(bench.cells_of("C++", ROW, RUNS)), value=100)
+    assert page._goals([cell])[1][-1] == "yes"
+
+
+def test_compile_cost_is_in_millions() -> None:
+    cell = replace(next(bench.cells_of("C++", ROW, RUNS)), measure="compile", value=1.5e9)
+    assert page._rows([cell])[1][3:5] == ["1,500", "million instructions"]
 
 
 def test_summary_has_only_other_code() -> None:
