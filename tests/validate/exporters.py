@@ -103,15 +103,28 @@ def _destroy_tensor(capsule: int) -> None:
     _delete(_get_pointer(capsule, b"dltensor"))
 
 
-_deleter = ctypes.CFUNCTYPE(None, c_void_p)(_delete)
-_tensor_destructor = PYFUNCTYPE(None, c_void_p)(_destroy_tensor)
+def _destroy_tensor_twice(capsule: int) -> None:
+    tensor = _get_pointer(capsule, b"dltensor")
+    words = _structs[tensor]  # alive in the second call, too
+    deleter = _Deleter(words[7])
+    deleter(tensor)
+    deleter(tensor)
+
+
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+_deleter = _Deleter(_delete)
+_tensor_destructors = {
+    "direct": PYFUNCTYPE(None, c_void_p)(_destroy_tensor),  # not through the struct
+    "twice": PYFUNCTYPE(None, c_void_p)(_destroy_tensor_twice),
+}
 
 
 class DroppedTensor:
-    """A legacy tensor. The destructor does not call the deleter through the struct."""
+    """A legacy tensor."""
 
-    def __init__(self, has_destructor: bool) -> None:
-        self.destructor = ctypes.cast(_tensor_destructor, c_void_p) if has_destructor else None
+    def __init__(self, destructor: str = "") -> None:
+        found = _tensor_destructors.get(destructor)
+        self.destructor = ctypes.cast(found, c_void_p) if found else None
 
     def __dlpack__(self, **_: object) -> Any:
         tensor = (c_int64 * 8)()

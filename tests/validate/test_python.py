@@ -50,12 +50,17 @@ def test_panic_of_tensor_is_finding(run: Callable[..., Run]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("has_destructor", "rules"), [(True, set()), (False, {"dlpack-capsule.destructor"})]
+    ("destructor", "rules"),
+    [
+        ("'direct'", set()),
+        ("'twice'", {"dlpack-capsule.destructor"}),
+        ("", {"dlpack-capsule.destructor"}),
+    ],
 )
-def test_dropped_tensor_has_finding_without_destructor(
-    run: Callable[..., Run], has_destructor: bool, rules: set[str]
+def test_dropped_tensor_is_deleted_once(
+    run: Callable[..., Run], destructor: str, rules: set[str]
 ) -> None:
-    assert run(f"DroppedTensor({has_destructor})").rules() == rules
+    assert run(f"DroppedTensor({destructor})", "--case", "capsule-unread").rules() == rules
 
 
 @pytest.mark.parametrize(
@@ -127,6 +132,12 @@ def test_panic_names_broken_struct(run: Callable[..., Run]) -> None:
     messages = [each["message"] for each in found.report["findings"]]
     text = "raised PanicError: expected a subclass of Exception, given a broken struct"
     assert text in messages
+    assert found.rules("error") == set()
+
+
+def test_panic_of_expression_is_named(run: Callable[..., Run]) -> None:
+    found = run("panic(None)")
+    assert (found.code, "cannot evaluate: PanicError: not implemented" in found.errors) == (2, True)
 
 
 def test_release_of_remains_of_failed_call_is_warning() -> None:
