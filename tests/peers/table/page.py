@@ -31,8 +31,9 @@ protocol is no finding.
 
 `make conformance` installs each library into a separate environment. The number after a role
 counts its cases. Consumers of tables refuse most streams of the suite, which have no columns:
-these cases test ownership and errors, not data. The [suite](conformance-peers.md) plays more
-cases through subjects in C, Rust and Python.
+these cases test ownership and errors, not data. Of a tensor in a capsule of before DLPack 1.0, as
+those of jax, mlx and warp-lang, two cases test only the capsule. The [suite](conformance-peers.md)
+plays more cases through subjects in C, Rust and Python.
 """
 FINDINGS = """
 ## Findings
@@ -63,7 +64,7 @@ def command(options: list[str], environment: Mapping[str, str]) -> str:
 
 
 def unjudged(results: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
-    """Returns what a finding lacks, its entry or the report of an error, and the stray entries."""
+    """Returns the missing entries and reports, and the entries without a finding."""
     found = {
         (name, f"{row['severity']} {row['rule']}")
         for name, result in results.items()
