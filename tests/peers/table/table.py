@@ -67,7 +67,9 @@ def main() -> int:
         reports = {**json.loads(REPORT.read_text(encoding="utf-8")), **reports}
     REPORT.write_text(json.dumps(reports, indent=1) + "\n", encoding="utf-8")
     if options.write:
-        kept = {"measured": datetime.date.today(), "libraries": {**kept["libraries"], **got}}
+        is_part = options.package or not is_complete
+        day = kept["measured"] if is_part else datetime.date.today()
+        kept = {"measured": day, "libraries": {**kept["libraries"], **got}}
         RESULTS.write_text(HEADER + as_yaml(kept), encoding="utf-8")
         PAGE.write_text(page_text(), encoding="utf-8")
     changed = [*changes(kept["libraries"], got)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+import yaml
 
 import page
 import table
@@ -136,6 +138,22 @@ def test_unknown_package_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit) as ended:
         table.main()
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(("arguments", "is_kept"), [(["polars"], True), ([], False)])
+def test_write_of_a_part_keeps_the_day(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], is_kept: bool
+) -> None:
+    monkeypatch.setattr("sys.argv", ["table.py", "--write", *arguments])
+    for name in ("RESULTS", "PAGE", "REPORT"):
+        monkeypatch.setattr(table, name, tmp_path / name)
+    monkeypatch.setattr(table, "play", lambda *_: {})
+    monkeypatch.setattr(
+        table, "read", lambda name, read=table.read: {**read(name), "measured": "a day"}
+    )
+    table.main()
+    stored = yaml.safe_load((tmp_path / "RESULTS").read_text(encoding="utf-8"))
+    assert (stored["measured"] == "a day") == is_kept
 
 
 def test_validate_without_report_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
