@@ -121,7 +121,7 @@ class Bench:
     rows: str  # a Python file of the home with ROWS
     step: str  # arguments for the run in `make test`
     only_all: bool = False  # a step only of `make test-all`
-    cores: int = 2  # of the step; 1 if it measures no times and builds in folders of its own
+    cores: int = 2  # of the step; 1 if it measures no times, and its neighbor builds elsewhere
 
 
 @dataclass(frozen=True)

@@ -59,13 +59,14 @@ def main() -> int:
         rows = [(home.title, row) for home in homes for row in _rows(home, options)]
         if not rows:
             raise ValueError("no row is left: expected another --case or --only")
+        versions = _versions(homes)  # before the run, which a failure would lose
         cells = [
             cell
             for (language, row), runs in zip(rows, _measure(bin_folder, rows), strict=True)
             for cell in cells_of(language, row, runs)
         ]
         turns = max((row.repeats for _, row in rows), default=0)
-        report = _report(homes, cells, turns)
+        report = _report(homes, versions, cells, turns)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
@@ -260,10 +261,10 @@ def _output(command: tuple[str, ...], environment: tuple[tuple[str, str], ...]) 
     return run.stdout
 
 
-def _report(homes: list[languages.Language], cells: list[Cell], turns: int) -> dict[str, Any]:
+def _report(
+    homes: list[languages.Language], versions: dict[str, str], cells: list[Cell], turns: int
+) -> dict[str, Any]:
     peers: list[Peer] = [peer for home in homes for peer in _file(home).get("PEERS", ())]
-    commands = {"valgrind": "valgrind --version"}
-    commands |= {home.title: home.toolchain.version for home in homes}
     cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
@@ -271,14 +272,19 @@ def _report(homes: list[languages.Language], cells: list[Cell], turns: int) -> d
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
         "turns": turns,
         "load": f"{os.getloadavg()[2]:.1f}",
-        "versions": {title: _version(command, homes) for title, command in commands.items()},
+        "versions": versions,
         "peers": [asdict(peer) for peer in dict.fromkeys(peers)],
         "cells": [asdict(cell) for cell in cells],
     }
 
 
-def _version(command: str, homes: list[languages.Language]) -> str:
-    folder = next((home.folder for home in homes if home.toolchain.version == command), ".")
+def _versions(homes: list[languages.Language]) -> dict[str, str]:
+    commands = {"valgrind": (".", "valgrind --version")}
+    commands |= {home.title: (home.folder, home.toolchain.version) for home in homes}
+    return {title: _first_line(*command) for title, command in commands.items()}
+
+
+def _first_line(folder: str, command: str) -> str:
     run = subprocess.run(
         ["bash", "-c", command], cwd=ROOT / folder, capture_output=True, text=True, check=True
     )

@@ -94,6 +94,7 @@ def test_exit_code_says_whether_a_limit_is_exceeded(
     monkeypatch.setattr(bench, "ROOT", tmp_path)
     monkeypatch.setattr(bench, "_rows", lambda *_: rows)
     monkeypatch.setattr(bench, "_measure", lambda *_: [runs((100, raw, 400)) for _ in rows])
+    monkeypatch.setattr(bench, "_versions", lambda _: {})
     monkeypatch.setattr(bench, "_report", lambda *_: {})
     assert bench.main() == code
 
