@@ -22,7 +22,7 @@ from packages import PACKAGES, Package
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "build" / "published"
-_BACKEND = ROOT / "tools" / "sources"
+_BACKEND = ROOT / "tests" / "peers" / "nanoarrow" / "source"
 _STAMP = "fetched"
 
 # One platform on every machine, so that one hash is enough: the headers are the same on all.
