@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,13 +28,19 @@ def _page(*head: str) -> str:
     return f"<!doctype html><title>x</title>{table}<script>{SCRIPT.read_text('utf-8')}</script>"
 
 
-def test_choices_hide_rows_and_work_by_keyboard(tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(_page("library", "severity", "rule"), encoding="utf-8")
+@contextmanager
+def _opened(folder: Path, *head: str) -> Iterator[browser.Browser]:
+    file = folder / "page.html"
+    file.write_text(_page(*head), encoding="utf-8")
     program = browser.find()
     assert program is not None
     with browser.Browser(program) as opened:
         opened.open(file.as_uri())
+        yield opened
+
+
+def test_choices_hide_rows_and_work_by_keyboard(tmp_path: Path) -> None:
+    with _opened(tmp_path, "library", "severity", "rule") as opened:
         assert opened.run(VISIBLE) == "111"
         opened.run(CHOOSE.format(CHOICE.format(1), "note"))
         assert opened.run(VISIBLE) == "011"
@@ -45,10 +53,5 @@ def test_choices_hide_rows_and_work_by_keyboard(tmp_path: Path) -> None:
 
 
 def test_other_table_has_no_choices(tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(_page("library", "version", "rule"), encoding="utf-8")
-    program = browser.find()
-    assert program is not None
-    with browser.Browser(program) as opened:
-        opened.open(file.as_uri())
+    with _opened(tmp_path, "library", "version", "rule") as opened:
         assert opened.run("document.querySelectorAll('.filters').length") == 0
