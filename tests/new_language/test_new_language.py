@@ -49,7 +49,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Adds the two folders and generates. Checks at the end that no other file differs."""
     root = tmp_path_factory.mktemp("tree")
     scratch_tree.make(root)
-    shutil.rmtree(root / "tests" / "new_language")
+    for folder in FOLDERS:
+        shutil.rmtree(root / "tests" / "new_language" / folder)
     subprocess.run(["git", "add", "-A"], cwd=root, check=True)
     for folder, home in zip(FOLDERS, reversed(HOMES), strict=True):
         shutil.copytree(HERE / folder, root / home, ignore=shutil.ignore_patterns("__pycache__"))
