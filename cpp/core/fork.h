@@ -6,7 +6,7 @@
 
 #include "release_after.h"
 
-#ifndef _WIN32
+#if !defined(_WIN32) && !defined(__wasi__)
 static void reset_locks(void) {
   lock_type* const locks[] = {
       &waiter_lock,       &starting,         &reaper.lock,         &releaser.lock,

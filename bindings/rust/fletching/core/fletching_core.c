@@ -439,10 +439,12 @@ static int report(const struct failure* failure, struct FletchingMessage* messag
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef __wasi__
+#include <signal.h>
+#include <sys/mman.h>
+#endif
 #endif
 
 typedef void (*any_function)(void);
@@ -553,6 +555,10 @@ typedef pthread_cond_t condition_type;
 // A child of fork inherits locks but not the threads that hold them. The first call in the child
 // resets the locks.
 
+#ifdef __wasi__
+static int64_t process_number(void) { return 1; }
+#else
+
 static void reset_locks(void);
 
 static void reset_lock(lock_type* self) { (void)pthread_mutex_init(self, NULL); }
@@ -608,6 +614,8 @@ static int64_t process_number(void) {
   const int64_t mark = atomic_load_explicit(process_mark, memory_order_acquire);
   return mark > 0 ? mark : enter_process();
 }
+
+#endif
 
 static void lock(lock_type* self) {
   (void)process_number();
@@ -666,6 +674,17 @@ static void sleep_ns(int64_t ns) {
   }
 }
 
+#ifdef __wasi__  // has neither threads nor libraries to unload
+
+static bool start_thread(void (*body)(void*), void* data) {
+  (void)body;
+  (void)data;
+  return false;
+}
+static void pin_this_library(void) {}
+
+#else
+
 struct thread_start {
   void (*body)(void*);
   void* data;
@@ -709,6 +728,17 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
+// Prevents this library from being unloaded while its threads run.
+static void pin_this_library(void) {
+  Dl_info info;
+  static const char inside = 0;
+  if (dladdr(&inside, &info) == 0 || info.dli_fname == NULL) return;
+  // Fails in a program, which is never unloaded anyway.
+  (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+#endif
+
 // Avoids stdio, whose lock may be held forever in a child of fork.
 static void write_to_stderr(const char* text) {
   const ssize_t written = write(STDERR_FILENO, text, strlen(text));
@@ -733,15 +763,6 @@ static any_function find_symbol(void* library, const char* name) {
   any_function function = NULL;
   memcpy(&function, &found, sizeof function);
   return function;
-}
-
-// Prevents this library from being unloaded while its threads run.
-static void pin_this_library(void) {
-  Dl_info info;
-  static const char inside = 0;
-  if (dladdr(&inside, &info) == 0 || info.dli_fname == NULL) return;
-  // Fails in a program, which is never unloaded anyway.
-  (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 #endif
@@ -4929,7 +4950,7 @@ void FletchingPendingReleases(struct FletchingReleaseCounts* counts,
 
 #endif  // FLETCHING_CORE_RELEASE_AFTER_H
 
-#ifndef _WIN32
+#if !defined(_WIN32) && !defined(__wasi__)
 static void reset_locks(void) {
   lock_type* const locks[] = {
       &waiter_lock,       &starting,         &reaper.lock,         &releaser.lock,

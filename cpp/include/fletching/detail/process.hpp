@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#if !defined(_WIN32)
+#if !defined(_WIN32) && !defined(__wasi__)
 #include <unistd.h>
 #endif
 
@@ -16,8 +16,8 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// Returns a number that differs in a child process after fork.
 inline std::int64_t process_id() noexcept {
-#if defined(_WIN32)
-  return 0;  // Windows has no fork
+#if defined(_WIN32) || defined(__wasi__)
+  return 0;  // they have no fork
 #else
   return ::getpid();
 #endif
