@@ -14,6 +14,7 @@
 #include "fletching/async_listener.hpp"
 #include "fletching/detail/async/calls.hpp"
 #include "fletching/detail/async/copy.hpp"
+#include "fletching/detail/async/news.hpp"
 #include "fletching/detail/async/queued.hpp"
 #include "fletching/detail/checked.hpp"
 #include "fletching/result.hpp"
@@ -22,9 +23,8 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// `take` locks once per batch; on_next_task queues it without the lock. So a task may be queued
 /// while another thread ends the stream. One thread writes the task and the other writes state_.
-/// Each then adds to news_ and reads what the other has written. The additions are ordered, so the
-/// second one sees everything written before the first. A task that is queued too late is therefore
-/// dropped by at least one of the threads, or by both in turn.
+/// Each then adds to news_ and reads what the other has written. The second one sees both. A task
+/// that is queued too late is therefore dropped by at least one of the threads, or by both in turn.
 class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueue> {
  protected:
   using State = AsyncConsumerState;
@@ -71,8 +71,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
   bool queue(QueuedTask&& task) noexcept {
     count_task();
     queue_.push(std::move(task));
-    news_.fetch_add(1, std::memory_order_acq_rel);
-    news_.notify_one();
+    news_.add_for_one();
     if (state_.load(std::memory_order_acquire) == State::kStreaming) return true;
     drop_late();
     return false;
@@ -133,18 +132,17 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
   std::shared_ptr<const AsyncConsumerQueue> wait_for_task() noexcept {
     std::shared_ptr<const AsyncConsumerQueue> self;
     while (true) {
-      const std::uint32_t news = news_.load(std::memory_order_acquire);
+      const std::uint32_t news = news_.count();
       if (!queue_.empty() || !is_live(state_)) return self;
       if (self == nullptr) self = weak_from_this().lock();
-      news_.wait(news, std::memory_order_acquire);
+      news_.wait(news);
     }
   }
 
   /// The caller holds the lock.
   void go(State state) noexcept {
     state_.store(state, std::memory_order_release);
-    news_.fetch_add(1, std::memory_order_acq_rel);
-    news_.notify_all();
+    news_.add();
   }
 
   /// Does not wait inside release, which would wait for itself.
@@ -181,7 +179,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     received_.store(received_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  std::atomic<std::uint32_t> news_{0};  // counts tasks and state changes; takers wait on it
+  News news_;  // counts tasks and state changes; takers wait on it
   // Counts of tasks since the beginning. The difference is the demand. They may wrap.
   std::atomic<std::uint64_t> asked_{0};     // written under the lock
   std::atomic<std::uint64_t> received_{0};  // written by handler calls
