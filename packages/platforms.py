@@ -154,7 +154,9 @@ def outcome(cell: Cell) -> tuple[str, str]:
         return cited(cell, targets.RESULTS)
     missing = [need for need in cell.needs if not targets.present(path(need))]
     if missing:
-        return "absent", f"{', '.join(missing)}: not there; packages/platforms/setup installs it"
+        made = any(need.startswith("build/packages/") for need in missing)
+        maker = "`make packages` builds" if made else "packages/platforms/setup installs"
+        return "absent", f"{', '.join(missing)}: not there; {maker} it"
     slug = f"platforms-{cell.platform}-{cell.part}".lower().replace(" ", "-").replace("+", "p")
     log = LOGS / f"{slug}.log"
     bash = ["bash", "-euo", "pipefail", "-c", f". packages/platforms/functions.sh\n{cell.command}"]

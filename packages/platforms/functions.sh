@@ -5,6 +5,8 @@ export FLETCHING_ROOT=$PWD
 work=$PWD/build/platforms
 tools=$PWD/build/packages-tools/bin
 mkdir -p "$work"
+# Zig leaves these where Go and the crate cc only ask which compiler it is.
+trap 'rm -f "$FLETCHING_ROOT"/bindings/{go/,go/arrowgo/}-.o "$FLETCHING_ROOT/bindings/rust/fletching/a.o"' EXIT
 
 # cmake_build NAME OPTION...: builds packages/platforms/CMakeLists.txt into build/platforms/NAME.
 cmake_build() {
@@ -39,4 +41,42 @@ sources() {
 each_header() {
   (cd cpp/include && printf '#include <%s>\n' fletching/*.h fletching/*.hpp) | grep -v -e sycl.hpp -e metal.hpp
   echo 'int main() {}'
+}
+
+released_version() { "$FLETCHING_ROOT/.venv/bin/python" -c 'import json; print(json.load(open("build/packages/manifest.json"))["version"])'; }
+
+# unpack_wheel TAG: the wheel of build/packages and the program of its package test in build/platforms/wheel.
+unpack_wheel() {
+  rm -rf "$work/wheel" && mkdir "$work/wheel"
+  unzip -q "build/packages/python/fletching-$(released_version)-$1.whl" -d "$work/wheel"
+  cp bindings/python/outside/program.py "$work/wheel"
+}
+
+# emulated PROGRAM ARGUMENT...: a program of Debian 12 for aarch64.
+emulated() { qemu-aarch64 -L "$work/debian-12-arm64" "$work/debian-12-arm64/$1" "${@:2}"; }
+
+# compile_go_for_macos: with CC of zig, and GOARCH.
+compile_go_for_macos() {
+  export GOOS=darwin CGO_ENABLED=1 GOFLAGS=-p=2
+  (cd bindings/go && go build . ./abi/... && cd arrowgo && go build ./...)
+}
+
+# check_rust_for_macos TARGET: with CC of zig.
+check_rust_for_macos() {
+  export "CC_${1//-/_}=$CC" CARGO_TARGET_DIR=$work/rust CARGO_BUILD_JOBS=2 SDKROOT=/
+  unset CC CXX
+  (cd bindings/rust && cargo check --locked --target "$1" -p fletching-abi -p fletching \
+    --features fletching/async,fletching/dlpack,fletching/runtime)
+}
+
+# go_programs: makes programs of the Go blocks of the README, with what they print, in a module in build/platforms/go.
+go_programs() {
+  rm -rf "$work/go" && mkdir "$work/go"
+  awk -v to="$work/go/program" '
+    /^```/ { file = "" }
+    file { print > file }
+    /^```go$/ { count += 1; folder = to count; system("mkdir -p " folder); file = folder "/main.go" }
+    /^```text output$/ { file = folder "/expected" }' bindings/go/README.md
+  local module=github.com/fletching/fletching/bindings/go
+  printf 'module programs\ngo 1.24\nrequire %s v0.0.0\nreplace %s => %s\n' $module $module "$PWD/bindings/go" >"$work/go/go.mod"
 }

@@ -47,7 +47,7 @@ def test_commit_and_platforms_are_checked_before_publication() -> None:
     platforms = yaml.safe_load((WORKFLOWS / "platforms.yml").read_text(encoding="utf-8"))
     # YAML 1.1 reads the key `on` as true.
     assert {"workflow_call", "schedule"} <= {*platforms[True]}
-    for target in ("targets", "platforms PLATFORMS=--complete"):
+    for target in ("targets", "packages", "platforms PLATFORMS=--complete"):
         assert f"make {target}" in commands(platforms["jobs"]["platforms"])
     for job in publishing():
         assert {"checked", "platforms", "attest"} <= earlier(job)
