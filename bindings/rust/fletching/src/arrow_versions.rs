@@ -30,8 +30,8 @@ arrow_versions! {
     "arrow-55" arrow_55 arrow_array_55 arrow_data_55 arrow_schema_55;
     "arrow-56" arrow_56 arrow_array_56 arrow_data_56 arrow_schema_56;
     "arrow-57" arrow_57 arrow_array_57 arrow_data_57 arrow_schema_57;
-    "arrow-58" arrow_58 arrow_array_58 arrow_data_58 arrow_schema_58;
-    "arrow-59" arrow_59 arrow_array_59 arrow_data_59 arrow_schema_59;
+    "arrow-58" arrow_58 arrow_array_58 arrow_data_58 arrow_schema_58 "arrow-async";
+    "arrow-59" arrow_59 arrow_array_59 arrow_data_59 arrow_schema_59 "arrow-async";
     "arrow-60" arrow_60 arrow_array_60 arrow_data_60 arrow_schema_60 "arrow-async";
 }
 

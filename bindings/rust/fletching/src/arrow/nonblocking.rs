@@ -34,13 +34,33 @@ impl<S> AsyncRecordBatches<S> {
     ///
     /// Every array meets the requirements of [`to_array`](super::to_array).
     pub unsafe fn new(schema: &Schema, arrays: S, options: ToArrow) -> Result<Self, Error> {
-        let field = to_field(schema)?;
+        Self::of(to_field(schema)?, arrays, options)
+    }
+
+    fn of(field: Field, arrays: S, options: ToArrow) -> Result<Self, Error> {
         Ok(Self {
             arrays: Some(arrays),
             schema: schema_of(&field)?,
             field,
             options,
         })
+    }
+}
+
+#[cfg(feature = "async")]
+impl AsyncRecordBatches<crate::AsyncStream> {
+    /// Waits for the schema of `stream`, and makes a stream of its batches. Errors: those of
+    /// [`AsyncStream::schema`](crate::AsyncStream::schema) and [`new`](Self::new), which cancel the
+    /// stream.
+    ///
+    /// # Safety
+    ///
+    /// As for [`new`](Self::new).
+    pub async unsafe fn open(
+        mut stream: crate::AsyncStream,
+        options: ToArrow,
+    ) -> Result<Self, Error> {
+        Self::of(to_field(stream.schema().await?)?, stream, options)
     }
 }
 

@@ -33,4 +33,10 @@ mod alignment;
 mod arrays;
 mod checks;
 mod corpus;
+#[cfg(all(
+    feature = "arrow-async",
+    feature = "async",
+    any(feature = "arrow-58", feature = "arrow-59", feature = "arrow-60")
+))]
+mod nonblocking;
 mod streams;

@@ -18,7 +18,7 @@ use libc::{EINVAL, ENOMEM};
 
 use crate::arrays::checked;
 
-fn batches() -> Vec<RecordBatch> {
+pub fn batches() -> Vec<RecordBatch> {
     let batch = |first| {
         let numbers = Arc::new(Int32Array::from(vec![first, first + 1])) as ArrayRef;
         let words = Arc::new(StringArray::from(vec![Some("a"), None])) as ArrayRef;
@@ -184,49 +184,6 @@ fn null_rows_end_record_batches() {
     assert_eq!(error.code(), EINVAL);
     assert!(error.message().contains("null rows"), "{error}");
     assert!(back.next().is_none());
-}
-
-#[cfg(feature = "arrow-async")]
-#[test]
-fn async_stream_yields_record_batches() {
-    use crate::arrow::{from_record_batch, AsyncRecordBatches};
-    use arrow_array::nonblocking::RecordBatchStream;
-    use futures_core::Stream;
-    use std::pin::{pin, Pin};
-    use std::task::{Context, Poll, Waker};
-
-    struct Items(Vec<Poll<Option<Result<DeviceArray, Error>>>>);
-    impl Stream for Items {
-        type Item = Result<DeviceArray, Error>;
-        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-            self.0.remove(0)
-        }
-    }
-    let (schema, array) = from_record_batch(&batches()[0]).unwrap();
-    let items = vec![
-        Poll::Pending,
-        Poll::Ready(Some(Ok(array.into()))),
-        Poll::Ready(Some(Err(Error::new(71, "lost")))),
-        Poll::Pending, // not read
-    ];
-    // SAFETY: the array comes from arrow-rs.
-    let stream = unsafe { AsyncRecordBatches::new(&schema, Items(items), checked()) };
-    let mut stream = pin!(stream.unwrap());
-    assert_eq!(*RecordBatchStream::schema(&*stream), batches()[0].schema());
-    let mut context = Context::from_waker(Waker::noop());
-    let mut next = || stream.as_mut().poll_next(&mut context);
-    assert!(next().is_pending());
-    let Poll::Ready(Some(Ok(batch))) = next() else {
-        panic!("no batch")
-    };
-    assert_eq!(batch, batches()[0]);
-    let Poll::Ready(Some(Err(error))) = next() else {
-        panic!("no error")
-    };
-    assert_eq!(Error::from(error).code(), 71);
-    for _ in 0..2 {
-        assert!(matches!(next(), Poll::Ready(None)));
-    }
 }
 
 fn error_of(stream: Result<DeviceArrayStream, Error>) -> String {
