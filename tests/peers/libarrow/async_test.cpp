@@ -11,9 +11,11 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,11 +23,13 @@
 
 #include "fletching/async_adapters.hpp"
 #include "fletching/async_producer.hpp"
+#include "fletching/metadata.hpp"
 #include "support.hpp"
 
 namespace fletching::peers {
 namespace {
 
+constexpr int kQueueSize = 3;     // batches that libarrow requests in advance
 constexpr double kPatience = 60;  // seconds until a future counts as hung
 
 using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
@@ -56,9 +60,16 @@ T wait_for(const arrow::Future<T>& future) {
   return value_of(future.result());
 }
 
-/// Reports when libarrow's handler is released.
-struct ReleaseWatch final : AsyncSource {
+/// Reports requests of libarrow, and the release of its handler.
+struct Watch final : AsyncSource {
+  void on_demand(std::int64_t /*n*/) noexcept override {
+    const std::lock_guard lock(mutex);
+    requested.notify_all();
+  }
   void on_release() noexcept override { released.set_value(); }
+
+  std::mutex mutex;
+  std::condition_variable requested;
   std::promise<void> released;
 };
 
@@ -74,8 +85,8 @@ class ToLibarrow : public ::testing::Test {
   std::unique_ptr<WorkerThread> worker_ = WorkerThread::start().value();
   ArrowAsyncDeviceStreamHandler handler_{};
   arrow::Future<arrow::AsyncRecordBatchGenerator> opened_ = arrow::CreateAsyncDeviceStreamHandler(
-      &handler_, arrow::internal::GetCpuThreadPool(), /*queue_size=*/3);
-  std::shared_ptr<ReleaseWatch> watch_ = std::make_shared<ReleaseWatch>();
+      &handler_, arrow::internal::GetCpuThreadPool(), kQueueSize);
+  std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
   AsyncProducer producer_ =
       AsyncProducer::start(&handler_, *worker_, {ARROW_DEVICE_CPU, {}, watch_}).value();
 };
@@ -94,6 +105,41 @@ TEST_F(ToLibarrow, SendsBatchesAndEnd) {
     EXPECT_TRUE(read.batch->Equals(*batch));
   }
   EXPECT_EQ(wait_for(stream.generator()).batch, nullptr);
+}
+
+TEST_F(ToLibarrow, SendsEndWithoutBatches) {
+  ASSERT_TRUE(producer_.schema(exported_schema()).ok());
+  ASSERT_TRUE(producer_.end().ok());
+  EXPECT_EQ(wait_for(wait_for(opened_).generator()).batch, nullptr);
+}
+
+TEST_F(ToLibarrow, SendsMetadataOfBatch) {
+  std::string metadata = encode_metadata({{"origin", "test"}}).value();
+  ASSERT_TRUE(producer_.schema(exported_schema()).ok());
+  ASSERT_TRUE(producer_.push(exported(*int32_batch({7})), std::move(metadata)).ok());
+  ASSERT_TRUE(producer_.end().ok());
+  const arrow::RecordBatchWithMetadata read = wait_for(wait_for(opened_).generator());
+  ASSERT_NE(read.custom_metadata, nullptr);
+  EXPECT_EQ(value_of(read.custom_metadata->Get("origin")), "test");
+}
+
+TEST_F(ToLibarrow, ReceivesRequestForEachBatch) {
+  ASSERT_TRUE(producer_.schema(exported_schema()).ok());
+  arrow::AsyncRecordBatchGenerator stream = wait_for(opened_);
+  for (int turn = 0; turn < 3; ++turn) {
+    std::unique_lock lock(watch_->mutex);
+    ASSERT_TRUE(watch_->requested.wait_for(lock, std::chrono::seconds(60), [&] {
+      return producer_.demand() == kQueueSize;
+    })) << producer_.demand();
+    lock.unlock();
+    for (int i = 0; i < kQueueSize; ++i) {
+      ASSERT_TRUE(producer_.push(exported(*int32_batch({i}))).ok());
+    }
+    for (int i = 0; i < kQueueSize; ++i) {
+      ASSERT_NE(wait_for(stream.generator()).batch, nullptr);
+    }
+  }
+  ASSERT_TRUE(producer_.end().ok());
 }
 
 TEST_F(ToLibarrow, SendsErrorBeforeSchema) {
@@ -152,6 +198,14 @@ TEST(FromLibarrow, ReceivesBatchesAndEnd) {
     const arrow::Status status = sent.status();
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
+}
+
+TEST(FromLibarrow, ReceivesEndWithoutBatches) {
+  AsyncReader reader = AsyncReader::create(1).value();
+  Sender sent(reader, arrow::MakeVectorGenerator(Batches{}));
+  StreamReader<ArrowDeviceArrayStream> stream(std::move(reader).open().value());
+  EXPECT_FALSE(stream.next().has_value());
+  EXPECT_TRUE(sent.status().ok());
 }
 
 TEST(FromLibarrow, ReceivesErrorAfterBatch) {
