@@ -78,8 +78,8 @@ _USED = (
 )
 # Projects of which only a text, a header or a tool is used, in any version.
 _OTHERS = (
-    r"arrow(?:-\w+)?|cargo[-_][a-z-]+|ecj|go|japicmp|lib(?:arrow|clang)|rocm|sarif|tvm-ffi|vulkan"
-    r"|x/mod"
+    r"arrow(?:-\w+)?|cargo[-_][a-z-]+|ecj|go|japicmp|lib(?:arrow|clang)|pylibcudf|rmm|rocm|sarif"
+    r"|tvm-ffi|vulkan|x/mod"
 )
 # A version, or with underscores a part of a name. There are no pre-releases.
 _NUMBER = re.compile(
