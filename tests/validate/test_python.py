@@ -109,6 +109,16 @@ def test_consuming_function(run: Callable[..., Run], function: str, rules: set[s
     assert len(found.report["cases"]) == 1
 
 
+def test_module_may_define_names_on_first_use(
+    run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "def __getattr__(name): return getattr(__import__('exporters'), name)"
+    (tmp_path / "lazy.py").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}:{tmp_path}")
+    found = validate("--python", "lazy:(lambda: Array())()", "--case", "read", "--json")
+    assert (found.code, len(found.report["cases"])) == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("function", "role"),
     [("numpy:from_dlpack", "tensor-consumer"), ("pyarrow:array", "array-consumer")],

@@ -128,10 +128,24 @@ class Host:
             self.write(error=f"{self.name}: {message.value.decode(errors='replace')}")
 
 
+class _Names(dict[str, Any]):
+    """The names of a module, which may define some of them on first use (PEP 562)."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(vars(module))
+        self._module = module
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            return getattr(self._module, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+
 def evaluate(text: Any) -> Any:
     """Returns the value of `module:expression`, whose names are those of the module."""
     module, _, expression = text.partition(":")
-    return eval(expression, vars(importlib.import_module(module)))
+    return eval(expression, _Names(importlib.import_module(module)))
 
 
 def errno_of(error: Any) -> int:
