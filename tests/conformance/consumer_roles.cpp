@@ -8,6 +8,7 @@
 #include "gated.hpp"
 #include "roles.hpp"
 #include "streams.hpp"
+#include "tensors.hpp"
 #include "traced.hpp"
 
 namespace fletching::conformance {
@@ -261,17 +262,33 @@ void play_stream_catalogue(
 
 // --- Tensors ---
 
-/// The function takes the tensor, also if it fails.
-void give_tensor(Case& played, const Target& target, const Given& given,
-                 DLManagedTensorVersioned* tensor) {
-  if (given.is_valid()) {
-    const FletchingValidateOptions options = consumer_layer(target);
-    (void)FletchingValidateTensor(&tensor, &options, nullptr);
+template <class Function, class Raw>
+struct TensorConsumer {
+  const Target& target;
+
+  /// The function takes the tensor, also if it fails.
+  void give_tensor(Case& played, const Given& given, Raw* tensor) const {
+    if (given.is_valid()) (void)validate(&tensor, consumer_layer(target));
+    const int code = give(target, given, [&] { return function_of<Function>(target)(tensor); });
+    judge_result(played, given, code);
   }
-  const int code =
-      give(target, given, [&] { return function_of<FletchingTensorConsumer>(target)(tensor); });
-  judge_result(played, given, code);
-}
+
+  void play_given(Run& run, std::int32_t party) const {
+    each_given(run, party, [&](Case& played, const Given& given) {
+      Raw* tensor = nullptr;
+      (void)export_tensor(given.name.c_str(), &tensor);
+      give_tensor(played, given, tensor);
+    });
+  }
+
+  void play_corpus(Run& run, std::int32_t kind) const {
+    each_of_corpus(run, kind, [&](Case& played, const Given& given) {
+      Raw* tensor = nullptr;
+      (void)export_data(given.name.c_str(), &tensor, nullptr);
+      give_tensor(played, given, tensor);
+    });
+  }
+};
 
 // --- Async streams ---
 
@@ -314,18 +331,16 @@ void play_device_stream_consumer(Run& run, const Target& target) {
 }
 
 void play_tensor_consumer(Run& run, const Target& target) {
-  for (const std::int32_t party : {kFletchingHostileTensor, kFletchingHostileVersionedTensor}) {
-    each_given(run, party, [&](Case& played, const Given& given) {
-      DLManagedTensorVersioned* tensor = nullptr;
-      (void)FletchingHostileExportTensor(given.name.c_str(), &tensor, nullptr);
-      give_tensor(played, target, given, tensor);
-    });
-  }
-  each_of_corpus(run, kFletchingCorpusTensor, [&](Case& played, const Given& given) {
-    DLManagedTensorVersioned* tensor = nullptr;
-    (void)FletchingCorpusExportTensor(given.name.c_str(), &tensor, nullptr);
-    give_tensor(played, target, given, tensor);
-  });
+  const TensorConsumer<FletchingTensorConsumer, DLManagedTensorVersioned> consumer{target};
+  consumer.play_given(run, kFletchingHostileTensor);
+  consumer.play_given(run, kFletchingHostileVersionedTensor);
+  consumer.play_corpus(run, kFletchingCorpusTensor);
+}
+
+void play_legacy_tensor_consumer(Run& run, const Target& target) {
+  const TensorConsumer<FletchingLegacyTensorConsumer, DLManagedTensor> consumer{target};
+  consumer.play_given(run, kFletchingHostileTensor);
+  consumer.play_corpus(run, kFletchingCorpusLegacyTensor);
 }
 
 void play_async_consumer(Run& run, const Target& target) {

@@ -25,6 +25,7 @@ constexpr std::array kRoles{
     Role{"device-stream-consumer", play_device_stream_consumer},
     Role{"async-consumer", play_async_consumer},
     Role{"tensor-consumer", play_tensor_consumer},
+    Role{"legacy-tensor-consumer", play_legacy_tensor_consumer},
 };
 
 int failed(FletchingMessage* message, int code, std::string_view text) noexcept {

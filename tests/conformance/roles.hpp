@@ -51,6 +51,7 @@ void play_stream_consumer(Run& run, const Target& target);
 void play_device_stream_consumer(Run& run, const Target& target);
 void play_async_consumer(Run& run, const Target& target);
 void play_tensor_consumer(Run& run, const Target& target);
+void play_legacy_tensor_consumer(Run& run, const Target& target);
 
 /// Plays one case if it is selected.
 template <class Play>

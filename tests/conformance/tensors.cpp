@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DLPack tensors: the subject imports one and exports it again.
-#include "run.hpp"
+#include "tensors.hpp"
 
 namespace fletching::conformance {
 namespace {
@@ -17,19 +17,6 @@ struct HeldTensor {
 
   Raw* value = nullptr;
 };
-
-int export_tensor(const char* name, DLManagedTensorVersioned** out) {
-  return FletchingHostileExportTensor(name, out, nullptr);
-}
-int export_tensor(const char* name, DLManagedTensor** out) {
-  return FletchingHostileExportLegacyTensor(name, out, nullptr);
-}
-int export_data(const char* name, DLManagedTensorVersioned** out, FletchingMessage* message) {
-  return FletchingCorpusExportTensor(name, out, message);
-}
-int export_data(const char* name, DLManagedTensor** out, FletchingMessage* message) {
-  return FletchingCorpusExportLegacyTensor(name, out, message);
-}
 
 auto function_of(const FletchingSubject& subject, const DLManagedTensorVersioned* /*kind*/) {
   return subject.tensor;
@@ -67,13 +54,6 @@ void check_tensor(Case& played, const DLTensor& tensor) {
   for (std::int64_t i = 0; i < items; ++i) {
     if (first[i * stride] != i + 1) return played.wrong("expected the values 1, 2, 3");
   }
-}
-
-int validate(DLManagedTensorVersioned** tensor, const FletchingValidateOptions& options) {
-  return FletchingValidateTensor(tensor, &options, nullptr);
-}
-int validate(DLManagedTensor** tensor, const FletchingValidateOptions& options) {
-  return FletchingValidateLegacyTensor(tensor, &options, nullptr);
 }
 
 /// Checks the fields that every exported tensor must have.

@@ -16,6 +16,9 @@ _new.restype, _new.argtypes = ctypes.py_object, (c_void_p, c_char_p, c_void_p)
 _get_name = PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
 _get_pointer = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
 
+_set_name = _api.PyCapsule_SetName
+_set_name.argtypes = ctypes.py_object, c_char_p
+
 _RELEASE = {b"arrow_schema": 7, b"arrow_array": 8, b"arrow_array_stream": 3}
 _structs: dict[int, Any] = {}
 _library = ctypes.CDLL(os.environ["FLETCHING_COUNTER"])
@@ -134,6 +137,15 @@ class DroppedTensor:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+
+def take_legacy(given: Any, is_deleted: bool = True) -> None:
+    """Takes a tensor as a consumer from before DLPack 1.0."""
+    capsule = given.__dlpack__()
+    tensor = _get_pointer(id(capsule), b"dltensor")
+    assert _set_name(capsule, b"used_dltensor") == 0
+    if (deleter := (c_int64 * 8).from_address(tensor)[7]) and is_deleted:
+        _Deleter(deleter)(tensor)
 
 
 class CudaArray:

@@ -217,6 +217,14 @@ int sum_tensor(DLManagedTensorVersioned* tensor) {
   return is_sound ? 0 : ENOTSUP;
 }
 
+int sum_legacy_tensor(DLManagedTensor* tensor) {
+  const int is_sound = tensor->dl_tensor.ndim == 1;
+#ifndef LEAKS
+  if (tensor->deleter != NULL) tensor->deleter(tensor);
+#endif
+  return is_sound ? 0 : ENOTSUP;
+}
+
 /* --- An async stream without batches --- */
 
 struct Sender {

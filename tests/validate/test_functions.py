@@ -23,6 +23,7 @@ CONSUMERS = {
     "stream-consumer": "sum_stream",
     "async-consumer": "sum_async",
     "tensor-consumer": "sum_tensor",
+    "legacy-tensor-consumer": "sum_legacy_tensor",
 }
 
 
@@ -128,6 +129,7 @@ def test_correct_consumer_has_only_notes(library: Library, role: str) -> None:
     [
         ("LEAKS", "array-consumer", {"check.account"}),
         ("LEAKS", "tensor-consumer", {"check.account"}),
+        ("LEAKS", "legacy-tensor-consumer", {"check.account"}),
         ("BROKEN", "array-consumer", {"check.account"}),
         ("BROKEN", "stream-consumer", {"check.account", "stream.get-last-error-only-after-error"}),
     ],
@@ -136,7 +138,7 @@ def test_broken_consumer_has_its_rules(
     library: Library, variant: str, role: str, rules: set[str]
 ) -> None:
     # A case waits for two seconds for a struct that is not released.
-    case = {"array-consumer": "array.good", "tensor-consumer": "tensor.good"}.get(role, "*")
+    case = "array.good" if role == "array-consumer" else "tensor.good" if "tensor" in role else "*"
     target = f"{library(variant)}:{CONSUMERS[role]}"
     run = validate(target, "--as", role, "--case", case, "--json")
     assert (run.code, run.rules("error")) == (1, rules)

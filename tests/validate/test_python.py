@@ -109,6 +109,31 @@ def test_consuming_function(run: Callable[..., Run], function: str, rules: set[s
     assert len(found.report["cases"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("function", "rules"),
+    [
+        ("take_legacy", set()),
+        ("lambda given: take_legacy(given, is_deleted=False)", {"check.account"}),
+    ],
+)
+def test_consumer_of_legacy_tensors_gets_them(
+    run: Callable[..., Run], function: str, rules: set[str]
+) -> None:
+    found = run(function, "--consumes", "--as", "tensor-consumer", "--case", "tensor.good")
+    assert [case["name"] for case in found.report["cases"]] == [
+        "legacy-tensor-consumer/tensor.good"
+    ]
+    assert found.rules() == rules
+
+
+@pytest.mark.parametrize("role", ["tensor-consumer", "legacy-tensor-consumer"])
+def test_numpy_takes_both_kinds_of_tensors(role: str) -> None:
+    options = ["--consumes", "--as", role, "--case", "tensor.good", "--json"]
+    found = validate("--python", "numpy:from_dlpack", *options)
+    assert [case["name"] for case in found.report["cases"]] == [f"{role}/tensor.good"]
+    assert (found.code, found.report["findings"]) == (0, [])
+
+
 def test_module_may_define_names_on_first_use(
     run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

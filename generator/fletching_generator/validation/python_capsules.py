@@ -136,7 +136,7 @@ class Owned:
             self._held.append(self)
             return
         address, words, release = self._struct
-        is_used = _get_name(self.capsule) == USED[TENSOR]
+        is_used = _get_name(self.capsule) in USED.values()
         if words[release] and not is_used:
             CFUNCTYPE(None, c_void_p)(words[release])(address)
 
@@ -149,7 +149,7 @@ def capsule_of(kind: Kind, address: int) -> Owned:
     return Owned(kind.name, ctypes.addressof(words), words, kind.release)
 
 
-def tensor_capsule_of(address: int) -> Owned:
+def tensor_capsule_of(name: bytes, address: int) -> Owned:
     """Returns a capsule of the tensor. A consumer that takes the tensor renames it."""
-    words = words_at(address, DELETER[TENSOR] + 1)
-    return Owned(TENSOR, address, words, DELETER[TENSOR])
+    words = words_at(address, DELETER[name] + 1)
+    return Owned(name, address, words, DELETER[name])

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Sequence
 from ctypes import CFUNCTYPE, c_int, c_void_p
 from typing import Any
 
-from .python_capsules import METHODS, Owned, capsule_of, tensor_capsule_of
+from .python_capsules import (
+    LEGACY_TENSOR,
+    METHODS,
+    TENSOR,
+    Owned,
+    capsule_of,
+    tensor_capsule_of,
+)
 from .python_suite import Host, evaluate
 
 CPU = (1, 0)  # the DLPack device
@@ -28,13 +36,16 @@ class Given:
 
 
 class GivenTensor:
-    """A tensor on the CPU, whose capsule it returns once."""
+    """A tensor on the CPU, whose capsule it returns once. One of version 1 has to be requested."""
 
-    def __init__(self, capsules: list[Any]) -> None:
-        self._capsules = capsules
+    def __init__(self, capsules: list[Any], is_legacy: bool) -> None:
+        self._capsules, self._is_legacy = capsules, is_legacy
+        self.requests: set[bool] = set()  # of version 1
 
     def __dlpack__(self, *, max_version: Any = None, **_: object) -> Any:
-        if max_version is None or max_version[0] < 1:
+        is_request = max_version is not None and max_version[0] >= 1
+        self.requests.add(is_request)
+        if not is_request and not self._is_legacy:
             raise BufferError("expected max_version (1, 0) or later")
         if not self._capsules:
             raise ValueError("expected one call, got two")
@@ -75,10 +86,21 @@ def play_arrow_consumer(host: Host, kind_name: str) -> None:
     host.play_role(f"{kind_name}-consumer", kind(consume))
 
 
-def play_tensor_consumer(host: Host) -> None:
-    def consume(tensor: int) -> int:
-        owned = tensor_capsule_of(tensor)
-        capsules = [owned.capsule]
-        return _consume(host, GivenTensor(capsules), capsules, [owned])
+def requests_legacy_tensor(host: Host) -> bool:
+    """Calls the function with a tensor that it does not get."""
+    given = GivenTensor([], is_legacy=False)
+    with contextlib.suppress(BaseException):
+        evaluate(host.name)(given)
+    return given.requests == {False}
 
-    host.play_role("tensor-consumer", CFUNCTYPE(c_int, c_void_p)(consume))
+
+def play_tensor_consumer(host: Host, is_legacy: bool) -> None:
+    name = LEGACY_TENSOR if is_legacy else TENSOR
+
+    def consume(tensor: int) -> int:
+        owned = tensor_capsule_of(name, tensor)
+        capsules = [owned.capsule]
+        return _consume(host, GivenTensor(capsules, is_legacy), capsules, [owned])
+
+    role = "legacy-tensor-consumer" if is_legacy else "tensor-consumer"
+    host.play_role(role, CFUNCTYPE(c_int, c_void_p)(consume))

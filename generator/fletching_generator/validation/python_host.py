@@ -32,7 +32,11 @@ from .python_capsules import (
     rename,
     words_at,
 )
-from .python_consumers import play_arrow_consumer, play_tensor_consumer
+from .python_consumers import (
+    play_arrow_consumer,
+    play_tensor_consumer,
+    requests_legacy_tensor,
+)
 from .python_cuda_array import check_dictionary
 from .python_suite import Host, evaluate
 
@@ -254,8 +258,10 @@ def main(index: Any, case: Any, skipped: Any) -> int:
         host.write(error=f"{host.name}: cannot evaluate: {type(error).__name__}: {error}")
         return 2
     del value
-    if target["consumes"] == "tensor":
-        play_tensor_consumer(host)
+    if target["consumes"] == "legacy-tensor":
+        play_tensor_consumer(host, is_legacy=True)
+    elif target["consumes"] == "tensor":
+        play_tensor_consumer(host, requests_legacy_tensor(host))
     elif target["consumes"]:
         play_arrow_consumer(host, target["consumes"])
     else:

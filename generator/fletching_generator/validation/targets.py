@@ -11,12 +11,12 @@ from ..errors import ProgramError, UsageError
 from ..installation import find_program
 from .runner import PROGRAM
 
-ROLES = tuple(
-    f"{kind}-{party}"
-    for party in ("producer", "consumer")
-    for kind in ("array", "device-array", "stream", "device-stream", "async", "tensor")
+_KINDS = ("array", "device-array", "stream", "device-stream", "async", "tensor")
+ROLES = (
+    *(f"{kind}-{party}" for party in ("producer", "consumer") for kind in _KINDS),
+    "legacy-tensor-consumer",
 )
-_PYTHON_KINDS = ("array", "device-array", "stream", "device-stream", "tensor")
+_PYTHON_KINDS = ("array", "device-array", "stream", "device-stream", "tensor", "legacy-tensor")
 _LIBRARY = "libfletching_validate.so"  # beside the program
 _HOST = Path(__file__).with_name("host_main.py")
 _MOST_HANGS = 3  # each takes --timeout seconds

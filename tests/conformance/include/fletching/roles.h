@@ -62,6 +62,8 @@ typedef int (*FletchingDeviceStreamConsumer)(struct ArrowDeviceArrayStream* in);
 typedef int (*FletchingAsyncConsumer)(struct ArrowAsyncDeviceStreamHandler** out);
 /** tensor-consumer: takes the tensor also on an error. */
 typedef int (*FletchingTensorConsumer)(DLManagedTensorVersioned* tensor);
+/** legacy-tensor-consumer: the same for a tensor of before DLPack 1.0. */
+typedef int (*FletchingLegacyTensorConsumer)(DLManagedTensor* tensor);
 
 /* --- The run --- */
 
