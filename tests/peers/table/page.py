@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 SEVERITIES = ("error", "warning", "note")
+BROKEN = "given a broken struct"
 SUITES = "conformance-peers.md"
 REPORTS = "../reports"
 INTRODUCTION = """# Released libraries and the rules
@@ -51,6 +52,9 @@ def targets(library: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     for title, text in library.get("consumers", {}).items():
         role, _, function = text.partition(" ")
         yield title, ["--python", function, "--consumes", "--as", role]
+    for title, text in library.get("functions", {}).items():
+        role, _, function = text.partition(" ")
+        yield title, [function, "--as", role]
 
 
 def command(options: list[str], environment: Mapping[str, str]) -> str:
@@ -63,10 +67,16 @@ def command(options: list[str], environment: Mapping[str, str]) -> str:
     return " ".join([*variables, "fletching validate", *words])
 
 
+def key_of(row: Mapping[str, Any]) -> str:
+    """Returns the key of the row's judgement in findings.yaml."""
+    place = f", {BROKEN}" if BROKEN in row["found"] else ""
+    return f"{row['severity']} {row['rule']}{place}"
+
+
 def unjudged(results: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
     """Returns the missing entries and reports, and the entries without a finding."""
     found = {
-        (name, f"{row['severity']} {row['rule']}")
+        (name, key_of(row))
         for name, result in results.items()
         for row in result["findings"]
         if row["severity"] != "note"
@@ -95,8 +105,7 @@ def page(
     lines += [FINDINGS, *_table("library", "severity", "rule", "finding", "again")]
     for name in data["libraries"]:
         for row in results["libraries"].get(name, {}).get("findings", ()):
-            answer = judged.get(name, {}).get(f"{row['severity']} {row['rule']}", {})
-            lines.append(_finding(name, row, answer))
+            lines.append(_finding(name, row, judged.get(name, {}).get(key_of(row), {})))
     return "\n".join([*lines, *_objects(data), *_absent(data)]) + "\n"
 
 

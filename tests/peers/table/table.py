@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -47,7 +48,10 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="store the results")
     parser.add_argument("package", nargs="*", help="only these libraries")
     options = parser.parse_args()
-    data, kept = read("libraries.yaml"), read("results.yaml")
+    try:
+        data, kept, judged = map(read, ("libraries.yaml", "results.yaml", "findings.yaml"))
+    except yaml.YAMLError as error:  # names the file and the line
+        parser.error(str(error))
     chosen = {
         name: library
         for name, library in data["libraries"].items()
@@ -60,7 +64,7 @@ def main() -> int:
         try:
             reports[name] = play(name, library, data["day"])
             got[name] = summary(library, reports[name])
-        except (TableError, subprocess.TimeoutExpired) as error:
+        except TableError as error:
             print(f"{name}: {error}", file=sys.stderr)
             is_complete = False
     if REPORT.exists():
@@ -75,7 +79,7 @@ def main() -> int:
     changed = [*changes(kept["libraries"], got)]
     if PAGE.read_text(encoding="utf-8") != page_text():
         changed.append(f"{PAGE.relative_to(ROOT)} does not have the results in {RESULTS.name}")
-    changed += page.unjudged(read("results.yaml")["libraries"], read("findings.yaml"))
+    changed += page.unjudged(read("results.yaml")["libraries"], judged)
     print("\n".join(changed or [f"conformance: {len(got)} libraries: as in {RESULTS.name}"]))
     if changed:
         print("hint: judge each change in findings.yaml, then run table.py --write")
@@ -85,7 +89,8 @@ def main() -> int:
 
 
 def read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+    with (HERE / name).open(encoding="utf-8") as file:
+        found: dict[str, Any] = yaml.safe_load(file)
     return found
 
 
@@ -99,13 +104,16 @@ def page_text() -> str:
         file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))
         for file in (HERE.parent / "conformance").glob("*.yaml")
     }
-    return page.page(read("libraries.yaml"), read("results.yaml"), read("findings.yaml"), suites)
+    data, results, judged = map(read, ("libraries.yaml", "results.yaml", "findings.yaml"))
+    return page.page(data, results, judged, suites)
 
 
 def play(name: str, library: Mapping[str, Any], day: datetime.date) -> dict[str, Any]:
     """Returns the report of `fletching validate` for each producer and consumer, by its title."""
     began = time.monotonic()
     python = install(name, library, day)
+    if "build" in library:
+        run(["bash", "-c", library["build"]])
     environment = library.get("environment", {})
     reports = {
         title: validate(python, options, environment) for title, options in page.targets(library)
@@ -116,7 +124,8 @@ def play(name: str, library: Mapping[str, Any], day: datetime.date) -> dict[str,
 
 def install(name: str, library: Mapping[str, Any], day: datetime.date) -> Path:
     """Returns the interpreter of the library's environment, which it fills if it is not there."""
-    wanted = f"{name}=={library['version']}", *library.get("with", ())
+    package = () if "build" in library else (f"{name}=={library['version']}",)
+    wanted = *package, *library.get("with", ())
     folder = ENVIRONMENTS / name
     python, stamp = folder / "bin" / "python", folder / "fletching-stamp"
     contents = f"{day} {' '.join(wanted)}"
@@ -124,33 +133,44 @@ def install(name: str, library: Mapping[str, Any], day: datetime.date) -> Path:
         return python
     run([UV, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)])
     options = ["--quiet", "--exclude-newer", str(day), "--python", str(python)]
-    run([UV, "pip", "install", *options, *wanted])
+    if wanted:
+        run([UV, "pip", "install", *options, *wanted])
     stamp.write_text(contents, encoding="utf-8")
     return python
 
 
 def run(command: list[str]) -> None:
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=INSTALL_SECONDS
-    )
-    if done.returncode != 0:
-        raise TableError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    code, _, errors = call(command, INSTALL_SECONDS, {})
+    if code != 0:
+        raise TableError(f"{' '.join(command)}: exit code {code}\n{errors}")
+
+
+def call(command: list[str], seconds: int, environment: Mapping[str, str]) -> tuple[int, str, str]:
+    """Returns the exit code and the output. Raises TableError after the time limit, when no child
+    of the command is left."""
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        errors="replace", env={**os.environ, **environment}, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            text = f"expected an end within {seconds} s"
+            raise TableError(f"{' '.join(command)}: {text}") from None
+    return process.returncode, output, errors
 
 
 def validate(python: Path, options: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
     command = [sys.executable, "-m", "fletching_generator.cli", "validate", *options]
     command += ["--interpreter", str(python), "--timeout", str(CASE_SECONDS), "--json"]
-    done = subprocess.run(
-        command, check=False, cwd=ROOT, capture_output=True, text=True, errors="replace",
-        timeout=TARGET_SECONDS,
-        env={**os.environ, **environment},
-    )  # fmt: skip
-    if done.returncode not in (0, 1):
-        raise TableError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    code, output, errors = call(command, TARGET_SECONDS, environment)
+    if code not in (0, 1):
+        raise TableError(f"{' '.join(command)}: exit code {code}\n{errors}")
     try:
-        report: dict[str, Any] = json.loads(done.stdout)
+        report: dict[str, Any] = json.loads(output)
     except ValueError:  # the exit code of an exception is 1
-        raise TableError(f"{' '.join(command)}: no report\n{done.stderr}") from None
+        raise TableError(f"{' '.join(command)}: no report\n{errors}") from None
     return report
 
 
@@ -165,8 +185,7 @@ def summary(library: Mapping[str, Any], reports: Mapping[str, Any]) -> dict[str,
         if report["incomplete"]:
             raise TableError(f"{report['target']}: incomplete: {report['incomplete']}")
         for finding in report["findings"]:
-            is_broken = "given a broken struct" in finding["message"]
-            key = finding["severity"], finding["rule"], is_broken
+            key = finding["severity"], finding["rule"], page.BROKEN in finding["message"]
             first = {
                 "severity": finding["severity"],
                 "rule": finding["rule"],
@@ -190,6 +209,7 @@ def summary(library: Mapping[str, Any], reports: Mapping[str, Any]) -> dict[str,
 def found(finding: Mapping[str, str]) -> str:
     """Returns the message in one line, without addresses."""
     text = f"{finding['path']}: {finding['message']}" if finding["path"] else finding["message"]
+    text = text.replace("has crashed: Quit", "has crashed: Aborted")  # a panic of Go has either
     return re.sub(r"0x[0-9a-f]{6,}|\d{12,}", "<address>", " ".join(text.split()))
 
 

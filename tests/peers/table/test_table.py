@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ LIBRARY = {
 }
 DATA = {"libraries": {"feather": LIBRARY, "quill": {"released": "2026-01-03", "suite": "quill"}},
         "absent": {"goose": "needs a GPU"}}  # fmt: skip
+DAY = datetime.date(2026, 1, 4)
 URL = f"{table.REPOSITORY}docs/reference/rules/pycapsule.md#capsule.names"
 SUITES = {"quill": {"version": "3.0.1", "groups": {"arrays": {"right": 7}}, "wrong": {"a": {}}}}
 
@@ -110,6 +111,21 @@ def test_unjudged_names_missing_and_superfluous_entries() -> None:
     ]
 
 
+def test_broken_structs_have_separate_judgement() -> None:
+    broken = _finding(severity="warning", message="the process has crashed, given a broken struct")
+    results = {"feather": _summary(broken, _finding(severity="warning"))}
+    judged: dict[str, Any] = {"feather": {"warning capsule.names": {"judgement": "Confirmed."}}}
+    key = "warning capsule.names, given a broken struct"
+    text = f"findings.yaml: expected an entry feather: {key}"
+    assert page.unjudged(results, judged) == [text]
+    judged["feather"][key] = {"judgement": "By design."}
+    assert page.unjudged(results, judged) == []
+    lines = page.page(DATA, {"measured": "", "libraries": results}, judged, SUITES).splitlines()
+    rows = [line for line in lines if line.startswith("| feather | warning")]
+    assert [row.count("Confirmed.") for row in rows] == [0, 1]
+    assert [row.count("By design.") for row in rows] == [1, 0]
+
+
 def test_page_has_library_finding_command_and_report() -> None:
     judged = {"feather": {"error capsule.names": {"judgement": "Confirmed.", "report": "names.md"}}}
     lines = page.page(DATA, _results(_finding()), judged, SUITES).splitlines()
@@ -131,6 +147,22 @@ def test_page_has_library_finding_command_and_report() -> None:
 
 def test_command_starts_with_variables() -> None:
     assert page.command(["--case", "a b"], {"X": "1"}) == "X=1 fletching validate --case 'a b'"
+
+
+def test_functions_of_library_are_targets() -> None:
+    library = {"functions": {"f": "array-producer a.so:f"}}
+    assert [*page.targets(library)] == [("f", ["a.so:f", "--as", "array-producer"])]
+
+
+def test_build_takes_place_of_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(table, "ENVIRONMENTS", tmp_path)
+    monkeypatch.setattr(table, "run", commands.append)
+    (tmp_path / "feather").mkdir()
+    table.play("feather", {"version": "1", "build": "make it", "with": ["quill==2"]}, DAY)
+    _, installed, built = commands
+    assert built == ["bash", "-c", "make it"]
+    assert (installed[-1], "feather==1" in installed) == ("quill==2", False)
 
 
 def test_unknown_package_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,9 +188,35 @@ def test_write_of_a_part_keeps_the_day(
     assert (stored["measured"] == "a day") == is_kept
 
 
+@pytest.mark.parametrize("name", ["libraries.yaml", "findings.yaml"])
+def test_syntax_error_names_file_and_line(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    for each in ("libraries.yaml", "results.yaml", "findings.yaml"):
+        text = "a:\n  b: [1\n" if each == name else "{}"
+        (tmp_path / each).write_text(text, encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["table.py"])
+    monkeypatch.setattr(table, "HERE", tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        table.main()
+    assert ended.value.code == 2
+    assert f'{name}", line 3' in capsys.readouterr().err
+
+
+def test_time_limit_ends_children(tmp_path: Path) -> None:
+    command = ["bash", "-c", f"sleep 60 & echo $! >{tmp_path}/child; wait"]
+    with pytest.raises(table.TableError, match="expected an end within 1 s"):
+        table.call(command, 1, {})
+    child = int((tmp_path / "child").read_text(encoding="utf-8"))
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text(encoding="utf-8").split()[2] == "Z"
+
+
 def test_validate_without_report_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = CompletedProcess[str]([], 1, "", "Traceback")
-    monkeypatch.setattr("subprocess.run", lambda *_, **__: done)
+    monkeypatch.setattr(table, "call", lambda *_: (1, "", "Traceback"))
     with pytest.raises(table.TableError, match="no report\nTraceback"):
         table.validate(table.HERE, [], {})
 
@@ -167,7 +225,7 @@ def test_every_expression_names_its_module() -> None:
     """Finds a mistake in libraries.yaml without an installation."""
     libraries = table.read("libraries.yaml")["libraries"]
     for library in libraries.values():
-        for _, options in page.targets(library):
+        for _, options in page.targets({**library, "functions": {}}):
             module, _, expression = options[1].partition(":")
             assert module.replace(".", "").isidentifier()
             compile(expression, options[1], "eval")
