@@ -156,6 +156,14 @@ def test_library_function_has_no_error(function: str, role: str) -> None:
     assert {case["name"].partition("/")[2] for case in found.report["cases"]} >= {f"{kind}.good"}
 
 
+def test_skipped_case_is_not_played(run: Callable[..., Run]) -> None:
+    options = ["--consumes", "--as", "array-consumer", "--case", "array.good*"]
+    played = [run("consume", *options, *skip) for skip in ([], ["--skip", "array.good"])]
+    names = [{case["name"] for case in each.report["cases"]} for each in played]
+    assert names[0] - names[1] == {"array-consumer/array.good"}
+    assert names[1]
+
+
 def test_refusal_of_stream_without_columns_is_note() -> None:
     options = ["--consumes", "--case", "stream.good", "--json"]
     found = validate("--python", "pyarrow:table", *options)

@@ -65,6 +65,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--case", help="only this case, or all with a prefix, such as 'stream.*'")
     command.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="CASE",
+        help="with --python: do not play this case (repeatable)",
+    )
+    command.add_argument(
         "--level",
         choices=LEVELS,
         default="data",

@@ -64,6 +64,8 @@ class Host:
         os.write(RESULTS, json.dumps(line).encode() + b"\n")
 
     def begins(self, group: Any, name: Any) -> bool:
+        if name in self.target["skip"]:
+            return False
         self.skipped -= 1
         if self.skipped >= 0:
             return False

@@ -35,6 +35,8 @@ def target_of(options: argparse.Namespace) -> Target:
     """Returns the target that the options name. Raises UsageError."""
     if sum(map(bool, (options.target, options.subject, options.python))) > 1:
         raise UsageError("validate: two targets: expected one of LIBRARY, --subject and --python")
+    if options.skip and not options.python:
+        raise UsageError("validate: --skip: expected --python")
     if options.subject:
         return _subject(options)
     if options.python:
@@ -88,6 +90,7 @@ def _python(options: argparse.Namespace) -> Target:
     target = {
         "python": options.python,
         "consumes": kind,
+        "skip": options.skip,
         "level": LEVELS.index(options.level),
         "library": str(library),
     }

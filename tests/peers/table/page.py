@@ -51,7 +51,8 @@ def targets(library: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
         yield title, ["--python", expression]
     for title, text in library.get("consumers", {}).items():
         role, _, function = text.partition(" ")
-        yield title, ["--python", function, "--consumes", "--as", role]
+        skipped = (word for case in library.get("skip", {}) for word in ("--skip", case))
+        yield title, ["--python", function, "--consumes", "--as", role, *skipped]
     for title, text in library.get("functions", {}).items():
         role, _, function = text.partition(" ")
         yield title, [function, "--as", role]
@@ -162,5 +163,8 @@ def _objects(data: Mapping[str, Any]) -> Iterator[str]:
 def _absent(data: Mapping[str, Any]) -> Iterator[str]:
     yield "\n## Not exercised\n"
     yield from _table("library", "why")
+    for name, library in data["libraries"].items():
+        for case, why in library.get("skip", {}).items():
+            yield _row(f"{name}, consumers, case {case}", why)
     for name, why in data["absent"].items():
         yield _row(name, why)

@@ -17,6 +17,7 @@ LIBRARY = {
     "released": "2026-01-02",
     "producers": {"array": "feather:Array()", "table": "feather:Table()"},
     "consumers": {"take": "stream-consumer feather:take"},
+    "skip": {"stream.slow": "takes an hour"},
 }
 DATA = {"libraries": {"feather": LIBRARY, "quill": {"released": "2026-01-03", "suite": "quill"}},
         "absent": {"goose": "needs a GPU"}}  # fmt: skip
@@ -141,7 +142,9 @@ def test_page_has_library_finding_command_and_report() -> None:
     ):
         assert part in row
     take = "fletching validate --python feather:take --consumes --as stream-consumer"
+    take += " --skip stream.slow"
     assert f"| feather | take | `{take}` |" in lines
+    assert "| feather, consumers, case stream.slow | takes an hour |" in lines
     assert "| goose | needs a GPU |" in lines
 
 
