@@ -3,7 +3,7 @@
 python broken-structs.py KIND MODULE:FUNCTION
 
 KIND: callbacks-null (a stream), left-behind (a schema, by a call that fails), length-negative
-(an array), buffers-null (an array), shape-null (a tensor).
+(an array), buffers-null (an array), shape-null (a tensor), ndim-max (a tensor).
 """
 
 import ctypes
@@ -69,11 +69,18 @@ class Array:
 
 
 class Tensor:
-    def __dlpack__(self, **_):
-        data = words(4)
-        type_and_ndim = 1 | (0 | 32 << 8 | 1 << 16) << 32
-        tensor = words(10, _0=1, _4=ctypes.addressof(data), _5=1, _6=type_and_ndim)
-        return new(ctypes.addressof(tensor), b"dltensor_versioned", None)
+    def __init__(self, ndim, shape):
+        self.ndim, self.shape = ndim, shape
+
+    def __dlpack__(self, **options):
+        is_versioned = (options.get("max_version") or (0, 0)) >= (1, 0)
+        at = 4 if is_versioned else 0
+        tensor = words(10)
+        tensor[0] = 1  # the major version, which data overwrites in a legacy tensor
+        tensor[at] = ctypes.addressof(words(4))
+        tensor[at + 1 : at + 4] = 1, self.ndim | (0 | 32 << 8 | 1 << 16) << 32, self.shape
+        name = b"dltensor_versioned" if is_versioned else b"dltensor"
+        return new(ctypes.addressof(tensor), name, None)
 
     def __dlpack_device__(self):
         return 1, 0
@@ -84,7 +91,8 @@ GIVEN = {
     "left-behind": lambda: Stream(pointer(CFUNCTYPE(c_int, c_void_p, c_void_p)(left_behind))),
     "length-negative": lambda: Array(-1, ctypes.addressof(words(2, _1=ctypes.addressof(words(4))))),
     "buffers-null": lambda: Array(3, 0),
-    "shape-null": Tensor,
+    "shape-null": lambda: Tensor(1, 0),
+    "ndim-max": lambda: Tensor(2**31 - 1, ctypes.addressof(words(1, _0=1))),
 }
 if len(sys.argv) != 3 or sys.argv[1] not in GIVEN:
     sys.exit(__doc__)
