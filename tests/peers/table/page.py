@@ -30,11 +30,12 @@ protocol is no finding.
 
 ## Libraries
 
-`make conformance` installs each library into a separate environment. The number after a role
-counts its cases. Consumers of tables refuse most streams of the suite, which have no columns:
-these cases test ownership and errors, not data. Of a tensor in a capsule of before DLPack 1.0, as
-those of jax, mlx and warp-lang, two cases test only the capsule. The [suite](conformance-peers.md)
-plays more cases through subjects in C, Rust and Python.
+`make conformance` installs each library into a separate environment, or builds an adapter that
+calls it ([peers](../../tests/peers/README.md)). The number after a role counts its cases. Consumers
+of tables refuse most streams of the suite, which have no columns: these cases test ownership and
+errors, not data. Of a tensor that a library exports in a capsule of before DLPack 1.0, as those of
+jax, mlx and warp-lang, two cases test only the capsule. The [suite](conformance-peers.md) plays
+more cases through subjects in C, Rust and Python.
 """
 FINDINGS = """
 ## Findings
