@@ -2,7 +2,6 @@
 
 package io.github.fletching.arrow;
 
-
 import io.github.fletching.ArrayStream;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.Owner;
