@@ -13,7 +13,6 @@ import pytest
 import yaml
 from conftest import ABI, REPOSITORY
 
-HEADERS = ABI.parent
 SWAP = ("int64_t device_id;", "int32_t device_id;")
 
 
@@ -44,6 +43,39 @@ def test_hook_checks_headers_by_name(project: Path) -> None:
         assert done.returncode == code, done
 
 
+def run_action(inputs: dict[str, str], folder: Path) -> tuple[int, str]:
+    """Runs the steps whose input is given, with a pipx that runs the repository's `fletching`.
+
+    Returns the last exit code and the output.
+    """
+    inputs = {"targets": "x86_64-linux-gnu", "version": "1.2.3", **inputs}
+    pipx = folder / "tools" / "pipx"
+    pipx.parent.mkdir()
+    tool = Path(sys.executable).parent
+    check = '[ "$1 $2 $3" = "run --spec fletching-tools==1.2.3" ] || exit 9'
+    pipx.write_text(f'#!/bin/sh\n{check}\nshift 3\nPATH="{tool}:$PATH" exec "$@"\n', "utf-8")
+    pipx.chmod(0o755)
+    code, output = 0, ""
+    for step in read("action.yml")["runs"]["steps"]:
+        (condition,) = re.findall(r"^inputs\.(\w+) != ''$", step["if"])
+        if condition not in inputs or code != 0:
+            continue
+        environment = {
+            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: inputs[found[1]], value)
+            for name, value in step["env"].items()
+        }
+        done = subprocess.run(
+            ["bash", "-e", "-c", step["run"]],
+            cwd=folder,
+            env={**os.environ, **environment, "PATH": f"{pipx.parent}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        code, output = done.returncode, output + done.stdout + done.stderr
+    return code, re.sub(r"\033\[\d+m", "", output)
+
+
 @pytest.mark.parametrize(
     ("headers", "code", "said"),
     [
@@ -52,28 +84,45 @@ def test_hook_checks_headers_by_name(project: Path) -> None:
         ("$(touch injected)", 2, "cannot read $(touch"),
     ],
 )
-def test_action_runs_its_command(headers: str, code: int, said: str, project: Path) -> None:
-    """Runs the command of the only step, with a pipx that runs the repository's `fletching`."""
-    (step,) = read("action.yml")["runs"]["steps"]
-    inputs = {"headers": headers, "targets": "x86_64-linux-gnu", "version": "1.2.3"}
-    environment = {
-        name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: inputs[found[1]], value)
-        for name, value in step["env"].items()
-    }
-    pipx = project / "tools" / "pipx"
-    pipx.parent.mkdir()
-    tool = Path(sys.executable).parent
-    check = '[ "$1 $2 $3" = "run --spec fletching-tools==1.2.3" ] || exit 9'
-    pipx.write_text(f'#!/bin/sh\n{check}\nshift 3\nPATH="{tool}:$PATH" exec "$@"\n', "utf-8")
-    pipx.chmod(0o755)
-    done = subprocess.run(
-        ["bash", "-e", "-c", step["run"]],
-        cwd=project,
-        env={**os.environ, **environment, "PATH": f"{pipx.parent}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done
-    assert said in re.sub(r"\033\[\d+m", "", done.stdout + done.stderr)
+def test_action_checks_headers(headers: str, code: int, said: str, project: Path) -> None:
+    got, output = run_action({"headers": headers}, project)
+    assert got == code, output
+    assert said in output
     assert not (project / "injected").exists()
+
+
+FAILED = 123  # of xargs
+RIGHT = "0 errors, 0 warnings, 0 notes"
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "said"),
+    [
+        ("lib.so:count_array --as array-producer", 0, [RIGHT]),
+        (
+            "broken.so:count_stream --as stream-producer --case read\n"
+            "lib.so:count_stream --as 'stream-producer'\n",
+            FAILED,
+            ["array.buffers-null-only-when", "release.marks-released", "stream.errno-codes", RIGHT],
+        ),
+        (
+            "crashing.so:count_stream --as stream-producer",
+            FAILED,
+            ["check.crash (producer)", "last call: get_next[2]"],
+        ),
+        ("lib.so:$(touch injected) --as array-producer", FAILED, ["arguments: injected)"]),
+    ],
+)
+def test_action_validates_libraries(lines: str, code: int, said: list[str], tmp_path: Path) -> None:
+    folders = (REPOSITORY / "cpp" / "include", REPOSITORY / "tests" / "conformance" / "include")
+    compiler = ["cc", "-std=c99", "-shared", "-fPIC", *(f"-I{folder}" for folder in folders)]
+    source = REPOSITORY / "tests" / "validate" / "library.c"
+    for name, flag in (("lib", "CORRECT"), ("broken", "BROKEN"), ("crashing", "CRASHES")):
+        if f"{name}.so" in lines:
+            library = tmp_path / f"{name}.so"
+            subprocess.run([*compiler, f"-D{flag}", "-o", library, source], check=True)
+    got, output = run_action({"validate": lines}, tmp_path)
+    assert got == code, output
+    for text in said:
+        assert text in output
+    assert not (tmp_path / "injected").exists()
