@@ -10,7 +10,7 @@ from languages import ROOT
 # Files in build/ that a run in the copy writes.
 _WRITTEN = (
     *("logs", "mutants", "mutants.json", "new_device", "new_language"),
-    *("roundtrip.html", "roundtrip.json"),
+    *("roundtrip.html", "roundtrip.json", "suites"),
 )
 
 
