@@ -12,6 +12,16 @@ present() {
   esac
 }
 
+# readme_programs README LANGUAGE FILE FOLDER: each block of the language as FOLDER/programN/FILE, with the output block that
+# follows it as FOLDER/programN/expected.
+readme_programs() {
+  awk -v language="$2" -v file="$3" -v to="$4/program" '
+    /^```/ { out = "" }
+    out { print > out }
+    $0 == "```" language { count += 1; folder = to count; system("mkdir -p " folder); out = folder "/" file }
+    /^```text output$/ { out = folder "/expected" }' "$1"
+}
+
 # install_packages PACKAGE:PROOF...: the proof of an installed package is a command or a file.
 install_packages() {
   local missing=() entry

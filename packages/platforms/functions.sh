@@ -69,14 +69,10 @@ check_rust_for_macos() {
     --features fletching/async,fletching/dlpack,fletching/runtime)
 }
 
-# go_programs: makes programs of the Go blocks of the README, with what they print, in a module in build/platforms/go.
+# go_programs: the programs of Go's README, in a module in build/platforms/go.
 go_programs() {
   rm -rf "$work/go" && mkdir "$work/go"
-  awk -v to="$work/go/program" '
-    /^```/ { file = "" }
-    file { print > file }
-    /^```go$/ { count += 1; folder = to count; system("mkdir -p " folder); file = folder "/main.go" }
-    /^```text output$/ { file = folder "/expected" }' bindings/go/README.md
+  readme_programs bindings/go/README.md go main.go "$work/go"
   local module=github.com/fletching/fletching/bindings/go
   printf 'module programs\ngo 1.24\nrequire %s v0.0.0\nreplace %s => %s\n' $module $module "$PWD/bindings/go" >"$work/go/go.mod"
 }

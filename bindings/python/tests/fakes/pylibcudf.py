@@ -72,8 +72,4 @@ def _concatenate(columns: list[_ArrowColumn], stream: Stream) -> Column:
     return whole
 
 
-class _Module:
-    concatenate = staticmethod(_concatenate)
-
-
-concatenate = _Module()
+concatenate = SimpleNamespace(concatenate=_concatenate)

@@ -17,7 +17,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 /// Returns a number that differs in a child process after fork.
 inline std::int64_t process_id() noexcept {
 #if defined(_WIN32) || defined(__wasi__)
-  return 0;  // they have no fork
+  return 0;  // no fork there
 #else
   return ::getpid();
 #endif

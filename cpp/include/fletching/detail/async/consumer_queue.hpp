@@ -23,8 +23,8 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// `take` locks once per batch; on_next_task queues it without the lock. So a task may be queued
 /// while another thread ends the stream. One thread writes the task and the other writes state_.
-/// Each then adds to news_ and reads what the other has written. The second one sees both. A task
-/// that is queued too late is therefore dropped by at least one of the threads, or by both in turn.
+/// Each then adds to news_ and reads the other's variable; the later thread sees both writes. So a
+/// task that is queued too late is dropped by at least one of the threads, or by both in turn.
 class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueue> {
  protected:
   using State = AsyncConsumerState;
