@@ -35,6 +35,7 @@ PLACES = (
     Place("CITATION.cff", rf"^version: ({VERSION})$"),
     Place("generator/pyproject.toml", rf'^version = "({VERSION})"$'),
     Place("generator/README.md", rf"(?:rev: |/fletching@)v({VERSION})$"),
+    Place("docs/validate.md", rf"/fletching@v({VERSION})$"),
     Place("action.yml", rf"^    default: ({VERSION})$"),
     Place(".pre-commit-hooks.yaml", rf"fletching-tools==({VERSION})"),
     Place("*", r"libfletching(?:\.|\.so\.)?([0-9]+\.[0-9]+)(?!\.?[0-9])", parts=2),

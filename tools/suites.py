@@ -183,6 +183,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     ),
     "validate": (
         _pytest("tests/validate", "-n 2"),
+        _pytest("tests/programs", "-n 2"),
         _pytest("tests/peers/table", cores=1),
         _slow("released libraries, compared with the table", "make conformance"),
     ),

@@ -20,7 +20,7 @@ def read(stream: DeviceArrayStream, ours: Stream) -> pylibcudf.Column:
     arrays = list(stream)
     # pylibcudf takes arrays, not device streams. It makes `ours` wait for the event of each.
     columns = [pylibcudf.Column.from_arrow(array, stream=ours) for array in arrays]
-    whole = pylibcudf.concatenate.concatenate(columns, stream=ours)
+    whole: pylibcudf.Column = pylibcudf.concatenate.concatenate(columns, stream=ours)
     for array in arrays:
         array.release_after(ours)  # the concatenation may still read it
     return whole

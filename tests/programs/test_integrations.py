@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 import yaml
-from conftest import ABI, REPOSITORY
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+ABI = Path(pyarrow.get_include()) / "arrow" / "c" / "abi.h"
 SWAP = ("int64_t device_id;", "int32_t device_id;")
 
 
