@@ -141,8 +141,9 @@ FLETCHING_EXPORT int FletchingValidateDeviceArray(const struct ArrowSchema* sche
  * its shape and its strides, and keeps them like records: a second call of the deleter is a finding
  * and not a crash. Only the stress options POISON, THREAD and REPORT_AT_EXIT have an effect.
  *
- * EINVAL for NULL, a negative ndim, a NULL shape of a tensor with dimensions, and an unknown size,
- * level or stress; ENOTSUP for another major version; ENOMEM. On error the tensor is unchanged. */
+ * EINVAL for NULL, an ndim outside of 0 to 64, a NULL shape of a tensor with dimensions, and an
+ * unknown size, level or stress; ENOTSUP for another major version; ENOMEM. On error the tensor is
+ * unchanged. */
 FLETCHING_EXPORT int FletchingValidateTensor(DLManagedTensorVersioned** tensor,
                                              const struct FletchingValidateOptions* options,
                                              struct FletchingMessage* message);

@@ -35,9 +35,9 @@ class SchemaMembers {
     check_flags(*schema, format, path);
     check_metadata(*schema, path);
     if (format == "+m") check_map_names(*schema, path);
-    const bool has_children = schema->n_children > 0 && schema->children != nullptr;
-    for (std::int64_t i = 0; has_children && i < schema->n_children && left_ > 0; ++i) {
-      visit(schema->children[i], path + ".children[" + std::to_string(i) + "]", depth + 1);
+    const auto children = detail::children_of(*schema);
+    for (std::size_t i = 0; i < children.size() && left_ > 0; ++i) {
+      visit(children[i], path + ".children[" + std::to_string(i) + "]", depth + 1);
     }
     visit(schema->dictionary, path + ".dictionary", depth + 1);
   }

@@ -17,6 +17,7 @@ namespace fletching::validate {
 namespace {
 
 constexpr Rule kDeleterCalled = Rule::dlpack_managed_deleter_called;
+constexpr std::int32_t kMostDimensions = 64;  // as in NumPy and PyTorch
 
 template <class Managed>
 struct Tensor : Record {
@@ -150,8 +151,10 @@ int wrap(Managed** tensor, const FletchingValidateOptions* options,
     return failed(message, ENOTSUP, "tensor.version: expected major version 1");
   }
   const DLTensor& inner = (*tensor)->dl_tensor;
-  if (inner.ndim < 0 || (inner.ndim > 0 && inner.shape == nullptr)) {
-    return failed(message, EINVAL, "tensor: ndim is negative or shape NULL: expected ndim sizes");
+  if (inner.ndim < 0 || inner.ndim > kMostDimensions ||
+      (inner.ndim > 0 && inner.shape == nullptr)) {
+    return failed(message, EINVAL,
+                  "tensor: ndim is out of range or shape NULL: expected 0 to 64 sizes");
   }
   return with_log(options, message, "no memory to validate the tensor", [&](const auto& log) {
     const auto record = std::make_shared<Tensor<Managed>>();

@@ -133,6 +133,13 @@ TEST(MembersTest, DoesNotReadReleasedChild) {
   EXPECT_EQ(members.findings(), Found{});
 }
 
+TEST(MembersTest, DoesNotReadChildrenOfImpossibleCount) {
+  Members members;
+  members.entries.n_children = INT64_MAX;
+  members.entries.children = reinterpret_cast<ArrowSchema**>(1);
+  EXPECT_EQ(members.findings(), Found{});
+}
+
 TEST(MembersTest, AcceptsExtensionAndSortedMap) {
   Members members;
   const std::string block =

@@ -262,9 +262,11 @@ TEST(ValidateTensor, RejectsUnreadableTensors) {
       {[](Tensor& t) { t.raw.version.major = 2; }, ENOTSUP,
        "tensor.version: expected major version 1"},
       {[](Tensor& t) { t.raw.dl_tensor.ndim = -1; }, EINVAL,
-       "tensor: ndim is negative or shape NULL: expected ndim sizes"},
+       "tensor: ndim is out of range or shape NULL: expected 0 to 64 sizes"},
+      {[](Tensor& t) { t.raw.dl_tensor.ndim = 65; }, EINVAL,
+       "tensor: ndim is out of range or shape NULL: expected 0 to 64 sizes"},
       {[](Tensor& t) { t.raw.dl_tensor.shape = nullptr; }, EINVAL,
-       "tensor: ndim is negative or shape NULL: expected ndim sizes"},
+       "tensor: ndim is out of range or shape NULL: expected 0 to 64 sizes"},
   };
   FletchingMessage message;
   for (const auto& [change, code, text] : kCases) {
