@@ -4,6 +4,7 @@
 #ifndef FLETCHING_CORE_FORK_H
 #define FLETCHING_CORE_FORK_H
 
+#include "handover.h"
 #include "release_after.h"
 
 #if !defined(_WIN32) && !defined(__wasi__)
@@ -11,6 +12,7 @@ static void reset_locks(void) {
   lock_type* const locks[] = {
       &waiter_lock,       &starting,         &reaper.lock,         &releaser.lock,
       &cuda_library.lock, &hip_library.lock, &opencl_library.lock, &vulkan_library.lock,
+      &handover_lock,
   };
   for (size_t i = 0; i < sizeof locks / sizeof locks[0]; ++i) reset_lock(locks[i]);
 }

@@ -17,6 +17,7 @@
 #include "fletching/devices.h"
 #include "fletching/events.h"
 #include "fletching/export.h"
+#include "fletching/handover.h"
 #include "fletching/layout.h"
 #include "fletching/message.h"
 #include "fletching/structs.h"

@@ -15,6 +15,7 @@
 #include "fletching/abi.h"
 #include "fletching/dlpack.h"
 #include "fletching/export.h"
+#include "fletching/handover.h"
 #include "fletching/message.h"
 
 #ifdef __cplusplus
@@ -169,6 +170,18 @@ FLETCHING_EXPORT int FletchingCheckDeviceArray(const struct ArrowSchema* schema,
                                                const struct ArrowDeviceArray* array,
                                                const struct FletchingValidateOptions* options,
                                                int64_t* findings, struct FletchingMessage* message);
+
+/** Wraps a struct in place if the environment variable FLETCHING_VALIDATE is set. The bindings call
+ * this function on every import and export. `direction` and `kind`: see fletching/handover.h.
+ *
+ * "log" prints each finding as one line on stderr. "abort" also calls abort() after the first
+ * finding of severity "error". The level follows after a colon: "log:protocol", "log:shape" (the
+ * default), "log:data". Any other value is one line on stderr, and the struct is unchanged. The
+ * variable is read once.
+ *
+ * Released and wrapped structs are unchanged. If wrapping fails, the struct is unchanged, and the
+ * reason is one line on stderr. An array is compared with its schema only in a stream. */
+FLETCHING_EXPORT void FletchingValidateHandover(int32_t direction, int32_t kind, void* address);
 
 #ifdef __cplusplus
 }

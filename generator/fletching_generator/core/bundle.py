@@ -18,7 +18,7 @@ _CORE = PurePosixPath("cpp/core/core.c")
 # Copies are needed because packages of other languages cannot reference files outside their folder.
 _FOLDERS = ("cpp/bundle", "bindings/go", "bindings/rust/fletching/core")
 # The public headers; the headers that they include follow.
-_PUBLIC = ("cuda.h", "devices.h", "layout.h", "tensor.h", "version.h")
+_PUBLIC = ("cuda.h", "devices.h", "handover.h", "layout.h", "tensor.h", "version.h")
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FUNCTION = re.compile(r"^FLETCHING_EXPORT [^;(]*?\bFletching(\w+)\(", re.MULTILINE)

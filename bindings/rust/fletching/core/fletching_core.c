@@ -9,9 +9,9 @@
 // only its public functions have external linkage. C11, libc and threads only.
 //
 // In dependency order: platform, failure, library; runtime and the runtimes; waiter, events;
-// export_event, streams, cuda_exchange; releaser, reaper, release_after; fork; device_report;
-// structs; then DLPack: tensor_types, tensor_extension, tensor_walk, tensor_layout, tensor_build,
-// tensor_stream; tensor_import, tensor_export, tensor_exchange.
+// export_event, streams, cuda_exchange; releaser, reaper, release_after; handover; fork;
+// device_report; structs; then DLPack: tensor_types, tensor_extension, tensor_walk, tensor_layout,
+// tensor_build, tensor_stream; tensor_import, tensor_export, tensor_exchange.
 #if !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime
 #endif
@@ -4429,6 +4429,69 @@ void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report) {
 #ifndef FLETCHING_CORE_FORK_H
 #define FLETCHING_CORE_FORK_H
 
+/* --- cpp/core/handover.h --- */
+
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads the validation layer for FLETCHING_VALIDATE.
+#ifndef FLETCHING_CORE_HANDOVER_H
+#define FLETCHING_CORE_HANDOVER_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION_TEXT_OF(number) #number
+#define VERSION_TEXT(number) VERSION_TEXT_OF(number)
+#define LIBRARY_VERSION \
+  VERSION_TEXT(FLETCHING_VERSION_MAJOR) "." VERSION_TEXT(FLETCHING_VERSION_MINOR)
+
+static const char* const validation_names[] = {
+#if defined(_WIN32)
+    "fletching.dll",
+#elif defined(__APPLE__)
+    "libfletching." LIBRARY_VERSION ".dylib", "libfletching.dylib",
+#else
+    "libfletching.so." LIBRARY_VERSION, "libfletching.so",
+#endif
+    NULL};
+
+static lock_type handover_lock = LOCK_INIT;  // protects the following two
+static bool is_validation_sought;
+static void (*validate_handover)(int32_t direction, int32_t kind, void* address);
+
+static void find_validation(void) {
+  static const char kFunction[] = "FletchingValidateHandover";
+  const char* const path[] = {getenv("FLETCHING_LIBRARY"), NULL};
+  const bool has_path = path[0] != NULL && path[0][0] != '\0';
+  struct vendor_library library = {.title = "FLETCHING_VALIDATE",
+                                   .names = has_path ? path : validation_names};
+  struct failure failure;
+  no_failure(&failure);
+  void* const handle = find_library(&library, &library.found);
+  if (handle != NULL) {
+    const any_function function = find_symbol(handle, kFunction);
+    memcpy(&validate_handover, &function, sizeof function);
+  }
+  if (handle == NULL ? no_library(&library, &failure)
+                     : has_function(&library, validate_handover != NULL, kFunction, &failure)) {
+    return;
+  }
+  (void)fprintf(stderr, "fletching: %s, or set FLETCHING_LIBRARY to its path\n",
+                failure.message.text);
+  const char* const value = getenv("FLETCHING_VALIDATE");
+  if (value != NULL && strncmp(value, "abort", sizeof "abort" - 1) == 0) abort();
+}
+
+void FletchingHandOver(int32_t direction, int32_t kind, void* address) {
+  lock(&handover_lock);
+  if (!is_validation_sought) find_validation();
+  is_validation_sought = true;
+  unlock(&handover_lock);
+  if (validate_handover != NULL) validate_handover(direction, kind, address);
+}
+
+#endif  // FLETCHING_CORE_HANDOVER_H
+
 /* --- cpp/core/release_after.h --- */
 
 // SPDX-License-Identifier: Apache-2.0
@@ -4955,6 +5018,7 @@ static void reset_locks(void) {
   lock_type* const locks[] = {
       &waiter_lock,       &starting,         &reaper.lock,         &releaser.lock,
       &cuda_library.lock, &hip_library.lock, &opencl_library.lock, &vulkan_library.lock,
+      &handover_lock,
   };
   for (size_t i = 0; i < sizeof locks / sizeof locks[0]; ++i) reset_lock(locks[i]);
 }
