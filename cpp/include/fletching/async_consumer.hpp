@@ -61,7 +61,9 @@ class AsyncConsumer {
   /// call on, the handler lives until its release is called: by the producer, or by the caller if
   /// no producer takes it.
   ArrowAsyncDeviceStreamHandler* handler() noexcept {
-    return core_ == nullptr ? nullptr : detail::AsyncConsumerCore::hand_out(core_);
+    if (core_ == nullptr) return nullptr;
+    ArrowAsyncDeviceStreamHandler* handler = detail::AsyncConsumerCore::hand_out(core_);
+    return detail::imported(handler);
   }
 
   /// Requests n more batches, n > 0. Before on_schema, the request is stored. The sum saturates at

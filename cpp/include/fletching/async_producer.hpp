@@ -48,6 +48,7 @@ class AsyncProducer {
     }
     Status readable = detail::check_metadata(options.metadata);
     if (!readable.ok()) return std::move(readable).error();
+    detail::exported(handler);
     return detail::guarded([&]() -> Result<AsyncProducer> {
       AsyncProducer producer;
       producer.core_ =

@@ -69,7 +69,7 @@ Result<TensorOwner<Managed>> export_tensor(const char* operation, Function funct
     Status status = in_core(function, &schema, array.get(), stream != nullptr ? &order : nullptr,
                             core_options(options), &tensor);
     if (!status) return std::move(status).error();
-    return TensorOwner<Managed>(tensor);
+    return TensorOwner<Managed>(tensor, Exported());
   });
 }
 

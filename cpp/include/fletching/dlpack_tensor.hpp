@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "fletching/detail/handover.hpp"
 #include "fletching/dlpack.h"
 #include "fletching/version.h"
 
@@ -20,7 +21,9 @@ class TensorOwner {
 
   TensorOwner() noexcept = default;
   /// Takes ownership of `tensor`, which may be NULL.
-  explicit TensorOwner(Managed* tensor) noexcept : tensor_(tensor) {}
+  explicit TensorOwner(Managed* tensor) noexcept : tensor_(detail::imported(tensor)) {}
+  TensorOwner(Managed* tensor, detail::Exported /*tag*/) noexcept
+      : tensor_(detail::exported(tensor)) {}
 
   TensorOwner(TensorOwner&& other) noexcept : tensor_(other.detach()) {}
   TensorOwner& operator=(TensorOwner&& other) noexcept {

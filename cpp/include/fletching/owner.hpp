@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/detail/handover.hpp"
 #include "fletching/detail/ownership/hook.hpp"
 #include "fletching/detail/ownership/tree.hpp"
 #include "fletching/metadata.hpp"
@@ -44,6 +45,13 @@ void zero(Raw* raw) noexcept {
   auto* bytes = reinterpret_cast<unsigned char*>(raw);
   std::memset(bytes, 0, kFirst);
   if constexpr (kFirst < sizeof(Raw)) std::memset(bytes + kFirst, 0, sizeof(Raw) - kFirst);
+}
+
+/// Moves a struct that stays in this program.
+template <class Raw>
+void move_struct(Raw* source, Raw* target) noexcept {
+  std::memcpy(target, source, sizeof *source);
+  base(*source).release = nullptr;
 }
 
 }  // namespace detail
@@ -89,14 +97,16 @@ class Owner {
   Owner() noexcept { detail::zero(&raw_); }
 
   /// Moves *source in; *source is released afterwards. A released source makes a released owner.
-  explicit Owner(Raw* source) noexcept : raw_(*source) { detail::base(*source).release = nullptr; }
+  explicit Owner(Raw* source) noexcept : raw_(detail::imported(*source)) {
+    detail::base(*source).release = nullptr;
+  }
 
-  Owner(Owner&& other) noexcept : Owner(&other.raw_) {}
+  Owner(Owner&& other) noexcept : raw_(other.raw_) { detail::base(other.raw_).release = nullptr; }
   /// Releases the previous struct after `other` has moved in, because it may contain `other`.
   Owner& operator=(Owner&& other) noexcept {
     if (this == &other) return *this;
     base_type last = detail::base(raw_);
-    other.move_to(&raw_);
+    detail::move_struct(&other.raw_, &raw_);
     if (last.release != nullptr) last.release(&last);
     return *this;
   }
@@ -137,8 +147,8 @@ class Owner {
   /// owner is released. Has no effect if `target` is get().
   void move_to(Raw* target) noexcept {
     if (target == &raw_) return;
-    std::memcpy(target, &raw_, sizeof raw_);
-    detail::base(raw_).release = nullptr;
+    detail::move_struct(&raw_, target);
+    detail::exported(*target);
   }
 
   // --- Schemas ---

@@ -19,7 +19,7 @@ namespace detail {
 /// Like release_after, with a choice for a captured stream, and without its name in errors.
 inline Status defer_release(DeviceArray& array, const FletchingStream& stream, int on_capture) {
   ArrowDeviceArray taken;
-  array.move_to(&taken);
+  move_struct(array.get(), &taken);
   return in_core(&FletchingDeviceArrayReleaseAfter, &taken, stream, on_capture);
 }
 

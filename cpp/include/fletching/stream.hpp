@@ -149,7 +149,9 @@ class StreamReader {
 
   /// Reads `stream`. Reading a released stream is an error.
   explicit StreamReader(Owner<Raw> stream, Options options = {}) noexcept
-      : stream_(std::move(stream)), options_(std::move(options)) {}
+      : stream_(std::move(stream)), options_(std::move(options)) {
+    detail::imported(*stream_);  // a producer may have filled the struct in the owner
+  }
 
   /// The device type of the stream; 0 if it is released. ARROW_DEVICE_CPU for an ArrowArrayStream.
   [[nodiscard]] ArrowDeviceType device_type() const noexcept {

@@ -26,7 +26,7 @@ inline DeviceArray to_device_array(Array array) noexcept {
   ArrowDeviceArray* raw = device.out();
   raw->device_type = ARROW_DEVICE_CPU;
   raw->device_id = -1;
-  array.move_to(&raw->array);
+  detail::move_struct(array.get(), &raw->array);
   return device;
 }
 
@@ -46,7 +46,9 @@ inline Result<Array> to_array(DeviceArray device) noexcept {
     }
     Status waited = SyncEvent(device).synchronize();
     if (!waited) return std::move(waited).error();
-    return Array(&device->array);
+    Array array;
+    detail::move_struct(&device->array, array.get());
+    return array;
   });
 }
 

@@ -110,7 +110,7 @@ class StreamExport {
   template <class T>
   int hand_out(Result<T> result, typename T::raw_type* out) noexcept {
     if (result.ok()) {
-      if (!result->is_released()) result->move_to(out);
+      if (!result->is_released()) move_struct(result->get(), out);
       return 0;
     }
     const Error& error = result.error();

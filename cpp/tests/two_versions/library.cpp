@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shared library that uses the header library, built with these headers and with the headers of a
-// fake newer version.
+// A shared library that uses the header library, built with these headers, also with
+// FLETCHING_VALIDATE_OWNERS, and with the headers of a fake newer version.
 #include <cerrno>
 #include <cstdint>
 
+#include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/waiter.hpp"
 
@@ -24,6 +25,15 @@ extern "C" {
     return *ready = 0;
   };
   return fletching::register_waiter(device, waiter).ok() && was_there ? 1 : 0;
+}
+
+/// Whether an owner adds the validation layer to a struct.
+[[gnu::visibility("default")]] bool fletching_test_validates() {
+  ArrowSchema source{};
+  source.format = "i";
+  source.release = [](ArrowSchema* self) { self->release = nullptr; };
+  const auto release = source.release;
+  return fletching::Schema(&source)->release != release;
 }
 
 }  // extern "C"

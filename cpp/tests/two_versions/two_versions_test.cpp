@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two libraries in one process, built with the same or with two versions of the headers. Two
-// versions are loaded with RTLD_GLOBAL: the dynamic linker merges symbols with the same name.
+// Two libraries in one process, built with the same or with two versions of the headers, or one
+// with FLETCHING_VALIDATE_OWNERS. Two versions are loaded with RTLD_GLOBAL: the dynamic linker
+// merges symbols with the same name.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -39,6 +40,12 @@ TEST(TwoVersions, HaveSeparateWaiters) {
     EXPECT_EQ(library.call<int()>("fletching_test_register"), 0);
   }
   EXPECT_EQ(libraries[0].call<int()>("fletching_test_register"), 1);
+}
+
+TEST(TwoVersions, ValidateSeparately) {
+  const std::array libraries{Library(FLETCHING_TEST_FIRST), Library(FLETCHING_TEST_SECOND)};
+  EXPECT_FALSE(libraries[0].call<bool()>("fletching_test_validates"));
+  EXPECT_EQ(libraries[1].call<bool()>("fletching_test_validates"), FLETCHING_TEST_SECOND_VALIDATES);
 }
 
 }  // namespace

@@ -1940,7 +1940,12 @@ FLETCHING_EXPORT int FletchingCheckLayout(uint64_t layout, struct FletchingMessa
 #define FLETCHING_VERSION_PATCH 0
 
 /// The inline namespace of all C++ code. Each version has a different one, so two libraries in one
-/// process that use different versions share no functions or tables.
+/// process that use different versions share no functions or tables. FLETCHING_VALIDATE_OWNERS
+/// changes it too: owners with validation have different functions.
+#ifdef FLETCHING_VALIDATE_OWNERS
+#define FLETCHING_VERSION_NAMESPACE v0_1_0_validated
+#else
 #define FLETCHING_VERSION_NAMESPACE v0_1_0
+#endif
 
 #endif  // FLETCHING_VERSION_H

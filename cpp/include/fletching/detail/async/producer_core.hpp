@@ -174,7 +174,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     } else if (node->is_made_later) {
       code = make(node, out);
     } else {
-      node->array.move_to(out);
+      move_struct(node->array.get(), out);
     }
     // If release does not wait for this task, the stream may be destroyed right after close().
     if (node->close()) close_counted();

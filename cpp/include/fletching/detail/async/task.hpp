@@ -43,7 +43,7 @@ class AsyncTaskNode {
 
   /// Holds the next batch. Requires that the previous one was extracted.
   void refill(DeviceArray& batch, TaskMetadata&& block) noexcept {
-    batch.move_to(array.get());
+    move_struct(batch.get(), array.get());
     metadata = std::move(block);
     life_.store(Life::kOpen, std::memory_order_relaxed);
   }
@@ -97,7 +97,7 @@ class MadeTaskNode final : public AsyncTaskNode {
     DeviceArray made;
     Status status = guarded([&]() -> Status { return (*make_)(made.out()); });
     drop();
-    if (status.ok()) made.move_to(out);
+    if (status.ok()) move_struct(made.get(), out);
     return status;
   }
 

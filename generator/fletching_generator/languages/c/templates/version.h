@@ -12,7 +12,12 @@
 /*% endfor %*/
 
 /// The inline namespace of all C++ code. Each version has a different one, so two libraries in one
-/// process that use different versions share no functions or tables.
+/// process that use different versions share no functions or tables. FLETCHING_VALIDATE_OWNERS
+/// changes it too: owners with validation have different functions.
+#ifdef FLETCHING_VALIDATE_OWNERS
+#define FLETCHING_VERSION_NAMESPACE v/*{ project.version.replace(".", "_") }*/_validated
+#else
 #define FLETCHING_VERSION_NAMESPACE v/*{ project.version.replace(".", "_") }*/
+#endif
 
 #endif  // FLETCHING_VERSION_H
