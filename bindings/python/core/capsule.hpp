@@ -67,6 +67,7 @@ nb::object to_capsule(Owner<Raw> struct_) {
   auto owner = std::make_unique<Owner<Raw>>();
   PyObject* capsule = PyCapsule_New(owner.get(), CapsuleOf<Raw>::kName, &destroy_capsule<Raw>);
   if (capsule == nullptr) throw nb::python_error();
+  detail::exported(*struct_);
   *owner.release() = std::move(struct_);
   return nb::steal(capsule);
 }

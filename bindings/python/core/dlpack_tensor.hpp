@@ -77,7 +77,7 @@ inline PyObject* capsule_of_same(
   if (same == nullptr) return PyErr_NoMemory();
   same->managed.manager_ctx = same;
   same->managed.deleter = &Same::destroy;
-  return new_capsule(Tensor<DLManagedTensorVersioned>(&same->managed));
+  return new_capsule(Tensor<DLManagedTensorVersioned>(&same->managed, detail::Exported()));
 }
 
 /// A tensor with new CPU memory.
@@ -120,7 +120,7 @@ Tensor<Managed> copy_of(const DLManagedTensorVersioned& source) {
   mark_copied(copied->managed, source.flags);
   copied->managed.manager_ctx = copied.get();
   copied->managed.deleter = &Copied<Managed>::destroy;
-  return Tensor<Managed>(&copied.release()->managed);
+  return Tensor<Managed>(&copied.release()->managed, detail::Exported());
 }
 
 }  // namespace fletching::python
