@@ -45,6 +45,7 @@ func (s asyncState) isLive() bool { return s == asyncCreated || s == asyncStream
 type asyncConsumer struct {
 	options AsyncOptions
 	handler *abi.ArrowAsyncDeviceStreamHandler // in C memory, until the last user leaves
+	given   unsafe.Pointer                     // the handler, or its wrapper, for the producer
 	users   atomic.Int32                       // the stream, the handler until its release, and running handler calls
 	calling atomic.Bool                        // a handler call is running
 	made    []uintptr                          // the stack of NewAsyncStream if owners are traced
@@ -371,12 +372,13 @@ func (c *asyncConsumer) expose() unsafe.Pointer {
 			Release:     callbacks.ArrowAsyncDeviceStreamHandlerReleaseStub(),
 			PrivateData: handle,
 		}
+		c.given = validated(directionImport, numberHandler, unsafe.Pointer(c.handler))
 		c.users.Add(1)
 	}
 	if c.closed {
 		return nil
 	}
-	return unsafe.Pointer(c.handler)
+	return c.given
 }
 
 // leave frees the handler when its last user leaves.

@@ -70,7 +70,7 @@ func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 		callbacks.ReleaseArrowAsyncDeviceStreamHandler((*abi.ArrowAsyncDeviceStreamHandler)(handler))
 		return invalid("handler.%s: NULL: expected a callback", name)
 	}
-	s := newAsyncSending(ctx, p, handler)
+	s := newAsyncSending(ctx, p, validated(directionExport, numberHandler, handler))
 	s.start(p.Open)
 	if !s.run(s.wait) {
 		return s.abandon()

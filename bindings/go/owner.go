@@ -25,6 +25,7 @@ type raw interface {
 // need not be copied.
 type kind[R raw] struct {
 	name     string
+	number   int32   // in fletching/handover.h
 	callback uintptr // the offset of the release callback
 	release  func(*R) (called bool)
 	slots    sync.Pool
@@ -38,13 +39,13 @@ func (k *kind[R]) isReleased(raw *R) bool { return *k.callbackOf(raw) == 0 }
 
 var (
 	schemaKind = kind[abi.ArrowSchema]{
-		name: "schema", callback: unsafe.Offsetof(abi.ArrowSchema{}.Release), release: callbacks.CallArrowSchemaRelease,
+		name: "schema", number: numberSchema, callback: unsafe.Offsetof(abi.ArrowSchema{}.Release), release: callbacks.CallArrowSchemaRelease,
 	}
 	arrayKind = kind[abi.ArrowArray]{
-		name: "array", callback: unsafe.Offsetof(abi.ArrowArray{}.Release), release: callArrayRelease,
+		name: "array", number: numberArray, callback: unsafe.Offsetof(abi.ArrowArray{}.Release), release: callArrayRelease,
 	}
 	deviceArrayKind = kind[abi.ArrowDeviceArray]{
-		name: "device array", callback: unsafe.Offsetof(abi.ArrowDeviceArray{}.Array) + unsafe.Offsetof(abi.ArrowArray{}.Release),
+		name: "device array", number: numberDeviceArray, callback: unsafe.Offsetof(abi.ArrowDeviceArray{}.Array) + unsafe.Offsetof(abi.ArrowArray{}.Release),
 		release: func(raw *abi.ArrowDeviceArray) bool {
 			if raw.Array.Release == releaseArray {
 				return releaseBlock(&raw.Array)
@@ -53,10 +54,10 @@ var (
 		},
 	}
 	arrayStreamKind = kind[abi.ArrowArrayStream]{
-		name: "stream", callback: unsafe.Offsetof(abi.ArrowArrayStream{}.Release), release: callbacks.CallArrowArrayStreamRelease,
+		name: "stream", number: numberStream, callback: unsafe.Offsetof(abi.ArrowArrayStream{}.Release), release: callbacks.CallArrowArrayStreamRelease,
 	}
 	deviceArrayStreamKind = kind[abi.ArrowDeviceArrayStream]{
-		name: "device stream", callback: unsafe.Offsetof(abi.ArrowDeviceArrayStream{}.Release),
+		name: "device stream", number: numberDeviceStream, callback: unsafe.Offsetof(abi.ArrowDeviceArrayStream{}.Release),
 		release: callbacks.CallArrowDeviceArrayStreamRelease,
 	}
 )
@@ -165,6 +166,14 @@ func (o *owner[R]) Close() {
 //
 // Errors: EINVAL for nil, and if the owner is closed.
 func (o *owner[R]) Export(address unsafe.Pointer) error {
+	if s := o.held(); validates && s != nil {
+		handOver(directionExport, s.kind.number, unsafe.Pointer(s.raw))
+	}
+	return o.moveTo(address)
+}
+
+// moveTo is Export for a callback of a stream, which is validated as a whole.
+func (o *owner[R]) moveTo(address unsafe.Pointer) error {
 	if address == nil {
 		return invalid("Export: address is nil: expected room for a struct")
 	}
@@ -211,6 +220,9 @@ func importInto[R raw](operation string, o *owner[R], kind *kind[R], address uns
 	}
 	*s.raw = *source
 	*callback = 0 // a move changes only the release callback of the source
+	if validates {
+		handOver(directionImport, kind.number, unsafe.Pointer(s.raw))
+	}
 	o.hold(s)
 	return nil
 }

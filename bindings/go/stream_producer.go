@@ -133,7 +133,7 @@ type batch interface {
 	comparable
 	IsReleased() bool
 	Close()
-	Export(address unsafe.Pointer) error
+	moveTo(address unsafe.Pointer) error
 }
 
 // newProducer consumes the schema unless it fails.
@@ -156,7 +156,7 @@ func (p *producer[S, B, T]) GetSchema(_ *S, out *abi.ArrowSchema) int32 {
 		if err != nil {
 			return err
 		}
-		return view.Export(unsafe.Pointer(out))
+		return view.moveTo(unsafe.Pointer(out))
 	}))
 }
 
@@ -181,7 +181,7 @@ func (p *producer[S, B, T]) move(out unsafe.Pointer) error {
 	if batch == none {
 		return err
 	}
-	defer batch.Close() // no effect after Export
+	defer batch.Close() // no effect after the move
 	if err == nil && batch.IsReleased() {
 		err = invalid("get_next: batch is released: expected a live batch, because a released one is the end")
 	}
@@ -192,7 +192,7 @@ func (p *producer[S, B, T]) move(out unsafe.Pointer) error {
 	if err != nil {
 		return err
 	}
-	return batch.Export(out)
+	return batch.moveTo(out)
 }
 
 // GetLastError returns the last call's error message.

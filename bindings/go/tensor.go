@@ -65,6 +65,7 @@ func importTensor(operation string, address unsafe.Pointer, isLegacy bool) (*Ten
 	if address == nil {
 		return nil, invalid("%s: tensor is nil: expected an address", operation)
 	}
+	address = validated(directionImport, tensorNumber(isLegacy), address)
 	return newTensor(uintptr(address), isLegacy), nil
 }
 
@@ -136,7 +137,7 @@ func (t *Tensor) Export() (unsafe.Pointer, error) {
 	if address == 0 {
 		return nil, closed("Export")
 	}
-	return abi.Pointer(address), nil
+	return validated(directionExport, tensorNumber(t.state.isLegacy), abi.Pointer(address)), nil
 }
 
 // raw returns nil for a closed owner and for another major version.
