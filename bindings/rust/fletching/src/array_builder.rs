@@ -278,7 +278,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             let fault = Fault::of_set(true, node.0 < self.added, true, (0, 0));
             self.fault.get_or_insert(fault);
         } else {
-            let array = array.into_raw();
+            let array = array.detach();
             if array.n_children != 0 || !array.dictionary.is_null() {
                 self.levels = MAX_DEPTH; // finish counts the levels
             }
@@ -340,7 +340,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             Block::set_shares(self.block, self.set - self.moved);
             let root = ptr::read(self.at(Node::ROOT));
             std::mem::forget(self);
-            Ok(Owner::from_raw(root))
+            Ok(Owner::new(root))
         }
     }
 

@@ -42,10 +42,10 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         if !sync_event.is_null() {
             require_event(device_type)?;
         }
-        let array = self.finish()?.into_raw();
+        let array = self.finish()?.detach();
         // SAFETY: the array was just built, and the caller guarantees that the event is valid.
         Ok(unsafe {
-            Owner::from_raw(ArrowDeviceArray {
+            Owner::new(ArrowDeviceArray {
                 array,
                 device_id,
                 device_type,

@@ -21,6 +21,7 @@ mod device_builder;
 pub mod dlpack;
 mod errno;
 mod error;
+mod handover;
 mod hook;
 mod metadata;
 mod options;

@@ -11,6 +11,7 @@ use fletching_abi::{
 };
 
 use crate::error::Error;
+use crate::handover::Handover;
 use crate::metadata::Metadata;
 use crate::raw::sealed::Raw as _;
 use crate::raw::{Base, Nested, Raw};
@@ -73,7 +74,9 @@ impl<R: Raw> Owner<R> {
     /// `sync_event` is NULL or an event of the device type. Buffer addresses need not be valid:
     /// this type never reads a buffer.
     #[must_use]
-    pub unsafe fn from_raw(raw: R) -> Self {
+    pub unsafe fn from_raw(mut raw: R) -> Self {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Handover::Import.validate(R::KIND, &raw mut raw) };
         Self(raw)
     }
 
@@ -85,13 +88,15 @@ impl<R: Raw> Owner<R> {
     #[must_use]
     pub unsafe fn move_from(source: *mut R) -> Self {
         // SAFETY: the caller guarantees that `source` is valid.
-        Self(unsafe { (*source).move_out() })
+        unsafe { Self::from_raw((*source).move_out()) }
     }
 
     /// Returns the struct. The caller must release it.
     #[must_use = "the struct must be released"]
     pub fn into_raw(mut self) -> R {
-        self.0.move_out()
+        // SAFETY: guaranteed by the contract of `from_raw`.
+        unsafe { Handover::Export.validate(R::KIND, &raw mut self.0) };
+        self.detach()
     }
 
     /// Moves the struct to `target`. Overwrites `target`; the caller must release it.
@@ -126,6 +131,20 @@ impl<R: Raw> Owner<R> {
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.0.is_released()
+    }
+
+    /// [`from_raw`](Self::from_raw) for a struct of this library.
+    ///
+    /// # Safety
+    ///
+    /// As for `from_raw`.
+    pub(crate) unsafe fn new(raw: R) -> Self {
+        Self(raw)
+    }
+
+    /// [`into_raw`](Self::into_raw) for a struct that this library keeps.
+    pub(crate) fn detach(mut self) -> R {
+        self.0.move_out()
     }
 
     /// The struct's address, for callbacks.
@@ -257,7 +276,7 @@ impl DeviceArray {
 impl From<Array> for DeviceArray {
     fn from(array: Array) -> Self {
         Self(ArrowDeviceArray {
-            array: array.into_raw(),
+            array: array.detach(),
             device_id: -1,
             device_type: ArrowDeviceType::CPU,
             ..ArrowDeviceArray::zeroed()
@@ -282,7 +301,7 @@ impl TryFrom<DeviceArray> for Array {
                 "Array::try_from: sync_event not NULL: expected none on cpu",
             ));
         }
-        Ok(Self(array.into_raw().array))
+        Ok(Self(array.detach().array))
     }
 }
 

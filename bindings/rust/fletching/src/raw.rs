@@ -5,6 +5,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use crate::handover::Kind;
+
 /// A struct with a release callback that an [`Owner`](crate::Owner) can own. Sealed.
 pub trait Raw: sealed::Raw {}
 
@@ -30,6 +32,7 @@ pub(crate) mod sealed {
     use super::*;
 
     pub trait Raw: Sized + std::fmt::Debug + 'static {
+        const KIND: Kind;
         fn zeroed() -> Self;
         fn is_released(&self) -> bool;
         fn move_out(&mut self) -> Self;

@@ -155,7 +155,7 @@ impl SchemaBuilder {
                 first.add(index).write(schema);
             }
             self.link(first, pointers, &mut Used::default());
-            Ok(Owner::from_raw(std::ptr::read(first)))
+            Ok(Owner::new(std::ptr::read(first)))
         }
     }
 

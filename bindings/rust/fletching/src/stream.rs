@@ -10,6 +10,7 @@ use fletching_abi::{
 };
 
 use crate::error::Error;
+use crate::handover::Handover;
 use crate::options::Options;
 use crate::owner::{Owner, Schema};
 use crate::raw::Raw;
@@ -115,7 +116,9 @@ impl<S: RawStream> Owner<S> {
 
     /// Returns an iterator over the batches that handles warnings according to `options`.
     #[must_use]
-    pub fn reader(self, options: Options) -> StreamReader<S> {
+    pub fn reader(mut self, options: Options) -> StreamReader<S> {
+        // SAFETY: guaranteed by the contract of `from_raw` and `out`.
+        unsafe { Handover::Import.validate(S::KIND, self.as_mut_ptr()) };
         StreamReader {
             stream: self,
             options,
@@ -221,7 +224,7 @@ impl<S: RawStream> StreamReader<S> {
         // `out` is not released; after a successful one, it conforms to the specification.
         unsafe {
             match pull(stream, &mut out) {
-                0 => Ok(Owner::from_raw(out)),
+                0 => Ok(Owner::new(out)),
                 code => {
                     let text = callbacks.get_last_error;
                     let message = text.map_or(std::ptr::null(), |text| text(stream));

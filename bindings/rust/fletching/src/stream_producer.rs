@@ -95,7 +95,7 @@ where
     };
     let stream = S::new(device_type, callbacks, Some(release::<S, I>));
     // SAFETY: the callbacks are defined in this module.
-    Ok(unsafe { Owner::from_raw(stream) })
+    Ok(unsafe { Owner::new(stream) })
 }
 
 impl<I> Export<I> {
@@ -162,7 +162,7 @@ unsafe fn enter<S: RawStream, I, Out: Raw>(
         state.last_error = None;
         match body(state, &*this) {
             Ok(value) => {
-                out.write(value.into_raw());
+                out.write(value.detach());
                 0
             }
             Err(error) => {

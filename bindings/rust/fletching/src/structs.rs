@@ -8,13 +8,15 @@ use fletching_abi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
 };
 
+use crate::handover::Kind;
 use crate::raw::{sealed, Base, Nested, Raw, Release};
 use crate::{block, hook};
 
 macro_rules! raw {
-    ($($struct:ident $($base:ident)?;)*) => {$(
+    ($($struct:ident is $kind:ident $($base:ident)?;)*) => {$(
         impl Raw for $struct {}
         impl sealed::Raw for $struct {
+            const KIND: Kind = Kind::$kind;
             fn zeroed() -> Self {
                 Self::zeroed()
             }
@@ -39,7 +41,13 @@ macro_rules! raw {
     )*};
 }
 
-raw! { ArrowSchema; ArrowArray; ArrowDeviceArray array; ArrowArrayStream; ArrowDeviceArrayStream; }
+raw! {
+    ArrowSchema is Schema;
+    ArrowArray is Array;
+    ArrowDeviceArray is DeviceArray array;
+    ArrowArrayStream is Stream;
+    ArrowDeviceArrayStream is DeviceStream;
+}
 
 macro_rules! base {
     ($($struct:ident { $($field:ident)* } $missing:expr;)*) => {$(

@@ -67,7 +67,7 @@ impl<R: Nested> Shared<R> {
                 pointers,
                 used: &mut used,
             };
-            Ok(Owner::from_raw(self.as_raw().around(copier.copy(&*shown))))
+            Ok(Owner::new(self.as_raw().around(copier.copy(&*shown))))
         }
     }
 }

@@ -124,7 +124,7 @@ impl Core {
         // SAFETY: no other code has the handler yet, and it is not NULL.
         let handler = unsafe {
             core.handler.get().write(handler);
-            AsyncHandler::from_raw(NonNull::new_unchecked(core.handler.get()))
+            AsyncHandler(NonNull::new_unchecked(core.handler.get()))
         };
         (handler, core)
     }

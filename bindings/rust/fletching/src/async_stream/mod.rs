@@ -27,6 +27,7 @@ use fletching_abi::{ArrowArray, ArrowAsyncDeviceStreamHandler};
 
 use crate::batch_type::BatchType;
 use crate::error::Error;
+use crate::handover::{Handover, Kind};
 use crate::owner::{DeviceArray, Schema};
 
 pub use batch::AsyncBatch;
@@ -56,14 +57,19 @@ impl AsyncHandler {
     /// `handler` is valid until its release, its callbacks conform to the specification, and no
     /// other code calls them.
     #[must_use]
-    pub unsafe fn from_raw(handler: NonNull<ArrowAsyncDeviceStreamHandler>) -> Self {
+    pub unsafe fn from_raw(mut handler: NonNull<ArrowAsyncDeviceStreamHandler>) -> Self {
+        // SAFETY: guaranteed by the caller. A non-null pointer has the layout of a pointer.
+        unsafe { Handover::Export.validate(Kind::Handler, &raw mut handler) };
         Self(handler)
     }
 
     /// Returns the handler for a foreign producer, which must release it.
     #[must_use = "the handler must be released"]
     pub fn into_raw(self) -> *mut ArrowAsyncDeviceStreamHandler {
-        std::mem::ManuallyDrop::new(self).as_ptr()
+        let mut handler = std::mem::ManuallyDrop::new(self).as_ptr();
+        // SAFETY: guaranteed by the contract of `from_raw`.
+        unsafe { Handover::Import.validate(Kind::Handler, &raw mut handler) };
+        handler
     }
 
     /// The address of the handler, which the owner keeps.

@@ -36,7 +36,7 @@ impl Queued {
             let (code, error) =
                 explained(|| ArrowAsyncTask::call_extract_data(&raw mut self.task, &raw mut raw));
             if code == Some(0) {
-                let batch = DeviceArray::from_raw(raw);
+                let batch = DeviceArray::new(raw);
                 let checked = promise.check(&batch);
                 return (checked.map(|()| (batch, self.metadata)), false);
             }

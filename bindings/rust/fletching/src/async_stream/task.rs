@@ -179,7 +179,7 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
                 (*core).lose(error);
             }
             Ok(array) if out.is_null() => discard(array),
-            Ok(array) => array.move_to(out),
+            Ok(array) => out.write(array.detach()),
         }
         // Unless release waits for this task, the node and the stream may be freed after this step.
         if (*node).life.swap(CLOSED, Ordering::AcqRel) == COUNTED {

@@ -11,6 +11,7 @@ use super::element::DlpackElement;
 use super::tensor::{DlpackTensor, Tensor};
 use crate::c_core::call;
 use crate::error::{discard, Error};
+use crate::handover::Handover;
 
 /// The description of a tensor: `TensorParts::new(data, dtype, &[2, 3]).read_only()`. The defaults
 /// are CPU memory, row-major order and write access.
@@ -208,7 +209,7 @@ unsafe fn create<T: Send + 'static>(
     };
     match created {
         // SAFETY: the core made a new tensor with separate lists.
-        Ok(()) => unsafe { Tensor::from_raw(tensor) },
+        Ok(()) => unsafe { Tensor::new(tensor, Handover::Export) },
         Err(error) => give_back(error),
     }
 }

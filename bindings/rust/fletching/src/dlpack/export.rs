@@ -13,6 +13,7 @@ use super::stream::ConsumerStream;
 use super::tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
 use crate::c_core::checked;
 use crate::error::Error;
+use crate::handover::Handover;
 use crate::owner::{DeviceArray, Schema};
 
 /// Exports `array`, whose type is `schema`, as a tensor.
@@ -79,6 +80,6 @@ fn export<M: ManagedTensor>(
                 message,
             )
         })?;
-        Tensor::from_raw(tensor)
+        Tensor::new(tensor, Handover::Export)
     }
 }

@@ -16,6 +16,7 @@ use super::devices::is_address;
 use super::MAX_DIMENSIONS;
 use crate::c_core::{self as core, FletchingMessage, FletchingTensorStream};
 use crate::error::Error;
+use crate::handover::{Handover, Kind};
 
 /// A tensor with a deleter: [`DLManagedTensorVersioned`], or [`DLManagedTensor`] from before DLPack
 /// 1.0. Sealed.
@@ -28,6 +29,8 @@ pub(super) mod sealed {
     use super::*;
 
     pub trait Managed: Sized + 'static {
+        const KIND: Kind;
+
         /// Returns the tensor and the flags if the layout of its version is known.
         ///
         /// # Safety
@@ -72,8 +75,10 @@ pub(super) mod sealed {
 }
 
 macro_rules! managed {
-    ($struct:ident, $export:ident, $import:ident, $read:item) => {
+    ($struct:ident is $kind:ident, $export:ident, $import:ident, $read:item) => {
         impl sealed::Managed for $struct {
+            const KIND: Kind = Kind::$kind;
+
             $read
 
             unsafe fn delete(this: *mut Self) {
@@ -110,7 +115,7 @@ macro_rules! managed {
 }
 
 managed! {
-    DLManagedTensorVersioned, TensorExport, TensorImport,
+    DLManagedTensorVersioned is Tensor, TensorExport, TensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
         // SAFETY: the caller guarantees that `this` is valid. The first three members are the same
         // in every major version.
@@ -136,7 +141,7 @@ managed! {
 
 // The struct has no flags, so its memory counts as read-only.
 managed! {
-    DLManagedTensor, LegacyTensorExport, LegacyTensorImport,
+    DLManagedTensor is LegacyTensor, LegacyTensorExport, LegacyTensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
         // SAFETY: the caller guarantees that `this` is valid.
         Ok(unsafe { (&(*this).dl_tensor, READ_ONLY) })
@@ -167,6 +172,18 @@ impl<M: ManagedTensor> Tensor<M> {
     /// any thread, and no other code calls it. For another major version, the same applies to the
     /// members up to `deleter`. `data` may point to anything.
     pub unsafe fn from_raw(raw: *mut M) -> Result<Self, Error> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::new(raw, Handover::Import) }
+    }
+
+    /// [`from_raw`](Self::from_raw), for [`Handover::Export`] of a tensor that this library made.
+    ///
+    /// # Safety
+    ///
+    /// As for `from_raw`.
+    pub(super) unsafe fn new(mut raw: *mut M, handover: Handover) -> Result<Self, Error> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { handover.validate(M::KIND, &raw mut raw) };
         match NonNull::new(raw) {
             Some(raw) => Ok(Self(raw)),
             None => bail!(EINVAL, "Tensor::from_raw: NULL: expected a tensor"),

@@ -248,7 +248,7 @@ impl DeviceArray {
             ..ArrowArray::zeroed()
         };
         // SAFETY: the array is valid, and its release callback only marks it as released.
-        let mut holder = unsafe { Self::from_raw(self.as_raw().around(none)) };
+        let mut holder = unsafe { Self::new(self.as_raw().around(none)) };
         // SAFETY: the array is valid by the contract of `from_raw`, and its owner is borrowed
         // exclusively. A malformed array is rejected before an event is recorded, possibly into a
         // graph.
@@ -300,7 +300,7 @@ impl DeviceArray {
     /// array's: then the array is leaked, because the completion of that stream does not imply that
     /// the array is no longer read.
     pub fn release_after(self, stream: &Stream) -> Result<(), Error> {
-        let mut raw = self.into_raw();
+        let mut raw = self.detach();
         // Work of any runtime may read an array whose device type has no runtime.
         let runtime = Runtime::of(raw.device_type);
         let stream = stream.to_core(runtime.map_or(stream.device_type, |_| raw.device_type));

@@ -3,6 +3,9 @@
 //! The validation layer: checks arrays, streams and the handlers of async streams against the rules
 //! of the C interfaces. Feature `validate`.
 //!
+//! The environment variable `FLETCHING_VALIDATE` adds the layer to all imports and exports of the
+//! program: see `docs/validate.md` of the repository.
+//!
 //! The layer is in `libfletching`, which the first call loads: from the path in the environment
 //! variable `FLETCHING_LIBRARY` if it is set, otherwise by name. It stays loaded. If loading fails,
 //! the next call tries again.
@@ -11,6 +14,7 @@
 //! EINVAL if its struct layout differs.
 
 mod library;
+pub(crate) mod switch;
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void, CStr};
@@ -241,7 +245,7 @@ pub fn validate_handler(
         validate(&mut raw, options, message)
     })
     .map_err(|error| error.named(OPERATION))?;
-    let _taken = handler.into_raw();
+    std::mem::forget(handler);
     // SAFETY: the library has taken the handler and never writes NULL.
     Ok(unsafe { crate::AsyncHandler::from_raw(ptr::NonNull::new_unchecked(raw)) })
 }
