@@ -23,6 +23,7 @@ final class AsyncHandler extends AsyncConsumer {
   private final AtomicBoolean calling = new AtomicBoolean(); // a handler callback is running
   private final AtomicInteger users = new AtomicInteger(1); // the application, and C after expose
   private long handler; // valid until the last user leaves
+  private long given; // the handler, or its wrapper, for the producer
   private boolean closed;
 
   // --- Lifetime
@@ -38,8 +39,9 @@ final class AsyncHandler extends AsyncConsumer {
             handler = AsyncAbi.takeBlock();
             users.incrementAndGet();
             AsyncAbi.installHandler(handler, this);
+            given = Handover.IMPORT.validatedHandler(handler);
           }
-          return handler;
+          return given;
         });
   }
 
@@ -163,7 +165,7 @@ final class AsyncHandler extends AsyncConsumer {
       return given.share();
     } catch (Throwable refusal) {
       if (!given.isReleased()) {
-        given.moveTo(raw);
+        given.moveWithin(raw);
       }
       throw refusal;
     }

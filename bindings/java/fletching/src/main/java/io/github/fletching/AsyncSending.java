@@ -96,7 +96,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
     C.putAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA, block);
     C.putInt(producer + Fields.PRODUCER_DEVICE_TYPE, deviceType.value());
-    C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
+    this.handler.setProducer(producer);
   }
 
   /** Moves the schema in and sends it next. A malformed schema fails the stream. */

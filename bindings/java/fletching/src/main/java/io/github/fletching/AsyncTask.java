@@ -72,7 +72,7 @@ final class AsyncTask {
       }
       array = sending.moved(made, number);
     }
-    array.moveTo(out);
+    array.moveWithin(out);
   }
 
   /** Releases the array of an undelivered task, unless it was moved out. */

@@ -14,7 +14,11 @@ final class ForeignHandler {
     require(handler, "on_next_task", Callback.HANDLER_ON_NEXT_TASK);
     require(handler, "on_error", Callback.HANDLER_ON_ERROR);
     require(handler, "release", Callback.HANDLER_RELEASE);
-    this.handler = handler;
+    this.handler = Handover.EXPORT.validatedHandler(handler);
+  }
+
+  void setProducer(long producer) {
+    C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
   }
 
   private static void require(long handler, String name, Callback callback) {

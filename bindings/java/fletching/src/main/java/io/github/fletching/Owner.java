@@ -55,6 +55,7 @@ public abstract class Owner implements AutoCloseable {
     }
     Slot slot = Slot.takeReleased(kind);
     kind.move(address, slot.address);
+    Handover.IMPORT.validate(kind, slot.address);
     return slot;
   }
 
@@ -107,6 +108,16 @@ public abstract class Owner implements AutoCloseable {
           "moveTo: address is the owner's own: expected room for another struct");
     }
     Slot source = takeSlot("moveTo");
+    Handover.EXPORT.validate(kind, source.address);
+    move(source, address);
+  }
+
+  /** Moves the struct in a callback of a stream, which is validated as a whole. */
+  final void moveWithin(long address) {
+    move(takeSlot("moveTo"), address);
+  }
+
+  private void move(Slot source, long address) {
     kind.move(source.address, address);
     source.free();
   }

@@ -44,7 +44,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
   synchronized int getSchema(long out) {
     Kind.SCHEMA.clear(out);
     try {
-      schema.view().moveTo(out);
+      schema.view().moveWithin(out);
       return answer(null);
     } catch (Throwable thrown) {
       return answer(FletchingException.of(thrown));
@@ -82,7 +82,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
       if (difference != null) {
         throw FletchingException.invalid("get_next: batch " + moved + ": " + difference);
       }
-      batch.moveTo(out);
+      batch.moveWithin(out);
       moved++;
     }
     return true;

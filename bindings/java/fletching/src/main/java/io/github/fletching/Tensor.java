@@ -67,6 +67,7 @@ public final class Tensor extends Owner {
     }
     Slot slot = Slot.takeReleased(kind);
     C.putAddress(slot.address, address);
+    Handover.IMPORT.validate(kind, slot.address);
     return new Tensor(kind, slot);
   }
 
@@ -107,6 +108,7 @@ public final class Tensor extends Owner {
    */
   public long detach() {
     Slot slot = takeSlot("detach");
+    Handover.EXPORT.validate(kind, slot.address);
     long address = C.getAddress(slot.address);
     slot.free();
     return address;
