@@ -17,7 +17,7 @@ INSTALLED = Path(__file__).resolve().parent / "installed"
 _CLONE = Path(__file__).resolve().parents[2]
 _BUILT = _CLONE / "build" / "bin"
 _REPOSITORY = "https://github.com/fletching/fletching"
-# FLETCHING_VALIDATE is kept for an option of libfletching.
+# FLETCHING_VALIDATE is a variable of the libraries: docs/validate.md.
 _VARIABLES = {"fletching-validate": "FLETCHING_VALIDATE_PROGRAM"}
 # The exit codes of the C++ programs. The system's loader has others.
 _OWN_CODES = (0, 2)
