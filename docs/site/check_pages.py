@@ -58,6 +58,9 @@ def main(arguments: list[str]) -> int:
     pages = [root / page for page in arguments[1:]] or list(pages_of(root))
     if not pages:
         return _cannot("no page found", "HTML files; hint: run make docs")
+    for page in pages:
+        if not page.is_file():
+            return _cannot(f"{page}: no such page", "a path in the site, as VERSION/index.html")
     found = 0
     with Browser(program) as opened:
         for page in pages:

@@ -57,3 +57,8 @@ def test_check_pages_without_site_exits_with_2(
     assert check_pages.main([]) == 2
     assert check_pages.main([str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("make docs") == 2
+
+
+def test_check_pages_names_missing_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_pages.main([str(tmp_path), "missing.html"]) == 2
+    assert f"{tmp_path / 'missing.html'}: no such page" in capsys.readouterr().err
