@@ -46,6 +46,14 @@ int count_array_cached(struct ArrowSchema* schema, struct ArrowArray* array) {
   if (used < 300) cache[used++] = malloc(64);
   return cache[used - 1] == NULL ? ENOMEM : count_array(schema, array);
 }
+
+/* Keeps a block of every sixteenth call, as a program does that still compiles itself. */
+int count_array_grows(struct ArrowSchema* schema, struct ArrowArray* array) {
+  static void* kept[1 << 12];
+  static int calls;
+  if (++calls % 16 == 0) kept[calls / 16] = malloc(300);
+  return calls >= 16 && kept[calls / 16] == NULL ? ENOMEM : count_array(schema, array);
+}
 #endif
 
 int count_array(struct ArrowSchema* schema, struct ArrowArray* out) {
