@@ -1,6 +1,6 @@
-"""Prints the cost of compiling a header: `compile.py HEADER` prints instructions as JSON.
+"""Prints the cost of compiling headers: `compile.py HEADER...` prints instructions as JSON.
 
-The header is compiled alone, without code (-fsyntax-only), under valgrind's callgrind: the
+The headers are compiled together, without code (-fsyntax-only), under valgrind's callgrind: the
 compiler's instruction count does not depend on the load of the machine. Ratios of seconds differ
 from these by less than a tenth.
 """
@@ -21,13 +21,13 @@ CONFIG = {"MAJOR": "0", "MINOR": "9", "PATCH": "0"}
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: compile.py HEADER, as in an #include", file=sys.stderr)
+    if len(sys.argv) < 2:
+        print("usage: compile.py HEADER..., as in an #include", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         folders = [ROOT / "cpp" / "include", UPSTREAM, NANOARROW, _configured(scratch)]
-        print(json.dumps({"compile": _count(sys.argv[1], folders, scratch)}))
+        print(json.dumps({"compile": _count(sys.argv[1:], folders, scratch)}))
     return 0
 
 
@@ -45,10 +45,10 @@ def _configured(scratch: Path) -> Path:
     return folder.parent
 
 
-def _count(header: str, folders: list[Path], scratch: Path) -> int:
+def _count(headers: list[str], folders: list[Path], scratch: Path) -> int:
     """Returns the instructions of the compiler proper. Raises ValueError if compilation fails."""
     unit = scratch / "unit.cpp"
-    unit.write_text(f"#include <{header}>\n", encoding="utf-8")
+    unit.write_text("".join(f"#include <{each}>\n" for each in headers), encoding="utf-8")
     out = unit.with_suffix(".%p.out")
     compiler = ["g++", "-std=c++20", "-fsyntax-only", str(unit)]
     compiler += [argument for folder in folders for argument in ("-I", str(folder))]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from rows import Limit, Peer, Row, locked
+from rows import BY_HAND, Limit, Peer, Row, locked
 
 _BY_HAND = "raw C"
 _UNWATCHED = "the same stream without the layer"
@@ -27,8 +27,9 @@ PEERS = (
         "",
         "Hand-written C that implements the interface completely. The structs of a batch are one "
         "counted block, so that a child can be moved out. It checks no argument.",
+        BY_HAND,
     ),
-    Peer(_RING, "", "A ring without locks and without the structs of the async interface."),
+    Peer(_RING, "", "Implements the async interface with a ring without locks.", BY_HAND),
     Peer(
         "nanoarrow",
         locked("tests/peers/nanoarrow/source/requirements.txt", r"^nanoarrow==(\S+)"),
@@ -73,6 +74,7 @@ def _async(case: str, mode: str, *limits: Limit) -> Row:
         },
         limits,
         counter="fletching_bench_async_counts",
+        between_threads=case == _HOP,
     )
 
 
@@ -86,22 +88,22 @@ def _locks(case: str, mode: str) -> Row:
     )
 
 
-def _compile(header: str, at_most: float | None = None) -> Row:
-    """nanoarrow's and libarrow's smallest headers that export and import an array."""
-    headers = {
-        "Fletching": header,
-        "nanoarrow": "nanoarrow/nanoarrow.hpp",
-        "libarrow": "arrow/c/bridge.h",
-    }
+def _compile(
+    case: str, ours: str, nanoarrow: str = "", libarrow: str = "", at_most: float | None = None
+) -> Row:
+    """Headers for the same job, separated by spaces; `at_most` limits the ratio to nanoarrow."""
+    headers = {"Fletching": ours, "nanoarrow": nanoarrow, "libarrow": libarrow}
     script = str(Path(__file__).with_name("compile.py"))
+    reason = "the headers contain the implementation"
     return Row(
         "Compile time",
-        f"`{header}` alone",
+        case,
         "compile",
-        {who: (sys.executable, script, name) for who, name in headers.items()},
-        (
-            Limit("nanoarrow", at_most, reason="the header contains the implementation"),
-            Limit("libarrow", reason="the header contains the implementation"),
+        {who: (sys.executable, script, *each.split()) for who, each in headers.items() if each},
+        tuple(
+            Limit(who, at_most if who == "nanoarrow" else None, reason=reason)
+            for who in ("nanoarrow", "libarrow")
+            if headers[who]
         ),
     )
 
@@ -230,9 +232,25 @@ ROWS = (
         {"Fletching": ("fletching_bench_idle", "200")},
         at_most=1e6,  # half a percent of one core
     ),
-    _compile("fletching/result.hpp"),
-    _compile("fletching/owner.hpp", 1.3),
-    _compile("fletching/sync_event.hpp", 2.0),
-    _compile("fletching/dlpack.hpp", 3.0),
-    _compile("fletching/fletching.hpp"),
+    _compile("`fletching/result.hpp` alone", "fletching/result.hpp"),
+    _compile("`fletching/owner.hpp` alone", "fletching/owner.hpp"),
+    _compile(
+        "headers to make, export and import arrays and streams",
+        "fletching/array_builder.hpp fletching/schema_builder.hpp fletching/stream_producer.hpp",
+        "nanoarrow/nanoarrow.hpp",
+        "arrow/c/bridge.h arrow/builder.h",
+    ),
+    _compile(
+        "headers to import device arrays and wait for their events",
+        "fletching/sync_event.hpp",
+        "nanoarrow/nanoarrow_device.hpp",
+        "arrow/c/bridge.h",
+    ),
+    _compile("headers to export DLPack tensors", "fletching/dlpack.hpp", "", "arrow/c/dlpack.h"),
+    _compile(
+        "headers of all interfaces",
+        "fletching/fletching.hpp",
+        "nanoarrow/nanoarrow_device.hpp",
+        "arrow/c/bridge.h arrow/c/dlpack.h arrow/builder.h",
+    ),
 )

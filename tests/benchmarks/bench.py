@@ -141,13 +141,15 @@ def _measure(bin_folder: Path, rows: Sequence[tuple[str, Row]]) -> list[list[Run
         for (language, row), of_row, times in zip(rows, runs, repeats, strict=True):
             if turn < times:
                 print(f"bench: {turn + 1}: {language}: {row.case}", file=sys.stderr)
-                of_row.append(
-                    {
-                        who: _run(bin_folder, program, row, turn == 0)
-                        for who, program in row.programs.items()
-                    }
-                )
+                of_row.append(_turn(bin_folder, row, turn == 0))
     return runs
+
+
+def _turn(bin_folder: Path, row: Row, first: bool) -> Run:
+    try:
+        return {who: _run(bin_folder, each, row, first) for who, each in row.programs.items()}
+    except ValueError as error:
+        raise ValueError(f"{row.case}: {error}") from None
 
 
 def _run(bin_folder: Path, program: tuple[str, ...], row: Row, first: bool) -> Mapping[str, float]:
@@ -156,12 +158,13 @@ def _run(bin_folder: Path, program: tuple[str, ...], row: Row, first: bool) -> M
     if row.measure == "instructions":
         return _instructions(path, row.rounds, row.size, row.tries, environment)
     if row.measure == "nanoseconds":
-        values = {"nanoseconds": _printed(path, environment)["ns"]}
+        values = {"nanoseconds": _printed(path, environment, "ns")["ns"]}
         if row.counter and first:
-            counted = _printed((str(bin_folder / row.counter), *program[1:]), environment)
+            counter = (str(bin_folder / row.counter), *program[1:])
+            counted = _printed(counter, environment, "allocations", "locks")
             values |= {key: counted[key] for key in ("allocations", "locks")}
         return values
-    return _printed_once(path, environment)
+    return _printed_once(path, environment, row.measure)
 
 
 def cells_of(language: str, row: Row, runs: Sequence[Run]) -> Iterator[Cell]:
@@ -190,6 +193,7 @@ def cells_of(language: str, row: Row, runs: Sequence[Run]) -> Iterator[Cell]:
             limit.goal,
             limit.reason,
             limit.at_most is None or compared <= limit.at_most,
+            row.between_threads,
         )
 
 
@@ -242,10 +246,20 @@ def _parse_callgrind(text: str) -> Count:
 
 
 def _printed(
-    program: tuple[str, ...], environment: tuple[tuple[str, str], ...]
+    program: tuple[str, ...], environment: tuple[tuple[str, str], ...], *keys: str
 ) -> Mapping[str, float]:
-    """The JSON line that a program prints."""
-    printed: dict[str, float] = json.loads(_output(program, environment))
+    """The JSON line that a program prints. Raises ValueError if one of the keys is missing."""
+    output = _output(program, environment)
+    try:
+        printed: dict[str, float] = json.loads(output)
+        missing = [key for key in keys if key not in printed]
+    except (ValueError, TypeError):
+        missing = list(keys)
+    if missing:
+        raise ValueError(
+            f"{' '.join(program)}: wrong output: expected a JSON line with {', '.join(missing)}, "
+            f"got {output[-200:]!r}"
+        )
     return printed
 
 

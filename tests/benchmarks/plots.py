@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from rows import Cell
+from rows import BY_HAND, LIBRARY, Cell
 
 mpl.use("svg")
 mpl.rcParams.update(
@@ -79,16 +79,16 @@ def images(topic: str) -> Iterator[str]:
             yield f"![{plot.alt}]({plot.file})\n\n"
 
 
-def write(cells: Sequence[Cell], baselines: set[str], folder: Path) -> None:
+def write(cells: Sequence[Cell], kinds: Mapping[str, str], folder: Path) -> None:
     for plot in PLOTS:
-        (folder / plot.file).write_text(draw(plot, cells, baselines), encoding="utf-8")
+        (folder / plot.file).write_text(draw(plot, cells, kinds), encoding="utf-8")
 
 
-def draw(plot: Plot, cells: Sequence[Cell], baselines: set[str]) -> str:
+def draw(plot: Plot, cells: Sequence[Cell], kinds: Mapping[str, str]) -> str:
     of_topic = [cell for cell in cells if cell.topic == plot.topic]
     if plot.topic == RESULT:
-        kind = plot.file == "bench-baselines.svg"
-        figure = _ratios([each for each in cells if (each.who in baselines) == kind])
+        kind = BY_HAND if plot.file == "bench-baselines.svg" else LIBRARY
+        figure = _ratios([each for each in cells if kinds.get(each.who) == kind])
     elif plot.topic == "Memory":
         figure = _memory(of_topic)
     else:

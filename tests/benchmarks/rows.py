@@ -16,6 +16,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# What a peer is.
+LIBRARY = "other libraries"
+BY_HAND = "hand-written code"
+WITHOUT = "code without the interface"
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -29,11 +34,12 @@ class Limit:
 
 @dataclass(frozen=True)
 class Peer:
-    """A library or a baseline that Fletching is compared with."""
+    """A program that Fletching is compared with."""
 
     name: str  # as in `Row.programs`
-    version: str  # empty for a baseline
+    version: str  # of a library
     more: str  # what it does beyond Fletching, or leaves out
+    kind: str = LIBRARY  # WITHOUT does another job: the least that the case can cost
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class Row:
     environment: dict[str, str] = field(default_factory=dict)  # for every program
     counter: str = ""  # nanoseconds: slower program that counts allocations and locks, if any
     size: int | None = None  # the columns or batches of this point of a curve; only with --curves
+    between_threads: bool = False  # nanoseconds: elapsed time, which varies with the machine's load
 
     @property
     def ours(self) -> str:
@@ -77,11 +84,12 @@ class Cell:
     goal: float | None
     reason: str
     ok: bool
+    between_threads: bool
 
     @property
     def in_summary(self) -> bool:
-        """Whether this compares Fletching with other code, and is not a point of a curve."""
-        return self.size is None and not self.who.startswith("the same")
+        """Whether this compares Fletching with other code, reliably and not on a curve."""
+        return not (self.size or self.between_threads or self.who.startswith("the same"))
 
 
 def locked(file: str, pattern: str) -> str:

@@ -13,7 +13,7 @@ import bench
 import languages
 import page
 import plots
-from rows import ROOT, Limit, Peer, Row
+from rows import BY_HAND, LIBRARY, ROOT, WITHOUT, Limit, Peer, Row
 
 ROW = Row(
     "Ownership",
@@ -79,6 +79,47 @@ def test_counts_are_those_of_the_further_rounds(monkeypatch: pytest.MonkeyPatch)
     assert found == {"instructions": 100, "allocations": 2}
 
 
+def test_count_is_the_minimum_of_the_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"10": [1_900, 1_700, 1_800], "30": [3_900, 4_000, 3_700]}
+
+    def callgrind(program: tuple[str, ...], _: object) -> bench.Count:
+        return bench.Count(counts[program[-1]].pop(0), 0)
+
+    monkeypatch.setattr(bench, "_callgrind", callgrind)
+    found = bench._instructions(("noisy",), (10, 30), None, 3, ())
+    assert (found["instructions"], counts) == (100, {"10": [], "30": []})
+
+
+PRINTED = {"/bin/a": '{"ns": 5}', "/bin/counter": '{"allocations": 2, "locks": 1, "ns": 9}'}
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [(True, {"nanoseconds": 5, "allocations": 2, "locks": 1}), (False, {"nanoseconds": 5})],
+)
+def test_counter_runs_in_the_first_turn(
+    monkeypatch: pytest.MonkeyPatch, first: bool, expected: dict[str, float]
+) -> None:
+    monkeypatch.setattr(bench, "_output", lambda program, _: PRINTED[program[0]])
+    row = replace(ROW, programs={"Fletching": ("a", "10")}, counter="counter")
+    found = bench._turn(Path("/bin"), row, first)
+    assert found == {"Fletching": expected}
+    (cell,) = bench.cells_of("C++", row, [found, {"Fletching": {"nanoseconds": 7}}])
+    assert (cell.allocations, cell.locks) == ((2, 1) if first else (None, None))
+
+
+@pytest.mark.parametrize("measure", ["nanoseconds", "bytes"])
+@pytest.mark.parametrize("output", ["", "1", "[1]", '{"other": 1}'])
+def test_wrong_output_names_row_and_program(
+    monkeypatch: pytest.MonkeyPatch, measure: str, output: str
+) -> None:
+    monkeypatch.setattr(bench, "_output", lambda *_: output)
+    bench._printed_once.cache_clear()
+    row = replace(ROW, measure=measure, programs={"Fletching": ("a", "10")})
+    with pytest.raises(ValueError, match="one leaf: /bin/a 10: .* with (ns|bytes), got"):
+        bench._turn(Path("/bin"), row, True)
+
+
 def test_left_out_program_has_no_limit() -> None:
     assert bench._without(ROW, ["c"]).limits == ROW.limits
     without = bench._without(ROW, ["b"])
@@ -124,10 +165,13 @@ CURVE = [
     for size in (1, 10)
     for each in bench.cells_of("C++", replace(ROW, case="handoff"), RUNS)
 ]
+*_, LAST = bench.cells_of("C++", ROW, RUNS)
 CELLS = [
     *bench.cells_of("C++", ROW, RUNS),
     *CURVE,
     *(replace(each, language="Python") for each in CURVE),
+    replace(LAST, language="Go", who="a queue", ratio=(3, 3, 3), reason="it crosses to C"),
+    replace(LAST, language="Go", case="two threads", ratio=(7, 7, 7), between_threads=True),
     *(
         replace(each, measure="bytes", topic="Memory", goal=None)
         for each in bench.cells_of("Go", ROW, runs((64, 32, 640)))
@@ -135,17 +179,24 @@ CELLS = [
 ]
 REPORT: dict[str, Any] = {
     "date": "2026-01-02",
+    "cpu": "a processor",
     "machine": "2 cores",
     "turns": 3,
     "load": "0.1",
     "versions": {"C++": "c++ 12"},
     "peers": [
-        asdict(Peer("raw C", "", "It checks nothing.")),
+        asdict(Peer("raw C", "", "It checks nothing.", BY_HAND)),
         asdict(Peer("nanoarrow", "0.9.0", "Its buffers can grow.")),
+        asdict(Peer("a queue", "", "It passes no struct.", WITHOUT)),
     ],
     "cells": [asdict(cell) for cell in CELLS],
 }
 TEXT = page.text(REPORT)
+KINDS = page._kinds(REPORT)
+
+
+def test_page_names_the_processor() -> None:
+    assert "(a processor, 2 cores)" in TEXT
 
 
 def section(title: str) -> str:
@@ -163,8 +214,9 @@ def section(title: str) -> str:
         ("Handoff of columns", "| size | Fletching | raw C | nanoarrow |"),
         ("Handoff of columns", "| 10 | 1,200 | 1,000 (1.00) | 6,000 (0.20) |"),
         ("Memory", "| Go | one leaf | raw C | 32 | bytes |  |  | 2.00 | 1.5 OVER |"),
-        ("Other programs", "| raw C | It checks nothing. |"),
-        ("Other programs", "| nanoarrow 0.9.0 | Its buffers can grow. |"),
+        ("Result", "| Go | code without the interface | 1 | 3.00 | 3.00 | 3.00 |"),
+        ("Other programs", "| raw C | hand-written code | It checks nothing. |"),
+        ("Other programs", "| nanoarrow 0.9.0 | other libraries | Its buffers can grow. |"),
         ("Goals", "| C++ | one leaf | ns | 120 ns | 100 ns | no |"),
         ("Goals", "| C++ | one leaf | nanoseconds, as a multiple of raw C | 1.00 | 1.1 | yes |"),
     ],
@@ -177,6 +229,8 @@ def test_lost_comparisons_are_listed() -> None:
     assert [line for line in section("Where Fletching costs more").splitlines() if "|" in line] == [
         "| language | case | measure | compared with | Fletching / this | reason |",
         "|---|---|---|---|---|---|",
+        "| Go | one leaf | nanoseconds | a queue | 3.00 | it crosses to C |",
+        "| Go | two threads | nanoseconds | nanoarrow | 7.00 | not known yet |",
         "| Go | one leaf | bytes | raw C | 2.00 | it reports errors |",
     ]
 
@@ -187,8 +241,9 @@ def test_lost_curve_is_one_line() -> None:
         for number, each in enumerate(CURVE, 2)
         if each.topic == "Streams" and each.who == "raw C"
     ]
-    (_, line) = page._lost(lost)
-    assert line[-3:] == ["raw C", "9.00 to 12.00", "not known yet"]
+    for points in (lost, lost[::-1]):
+        (_, line) = page._lost(points)
+        assert line[-3:] == ["raw C", "9.00 to 12.00", "not known yet"]
 
 
 def test_ratio_that_rounds_to_one_is_not_lost() -> None:
@@ -212,6 +267,8 @@ def test_summary_has_only_other_code() -> None:
     assert raw.in_summary
     assert not replace(raw, who="the same with 64 rows").in_summary
     assert not replace(raw, size=10).in_summary
+    (_, raw, _) = bench.cells_of("C++", replace(ROW, between_threads=True), RUNS)
+    assert not raw.in_summary
 
 
 def test_page_shows_every_plot() -> None:
@@ -221,15 +278,23 @@ def test_page_shows_every_plot() -> None:
 
 @pytest.mark.parametrize("plot", plots.PLOTS, ids=lambda plot: plot.file)
 def test_plot_is_the_same_in_every_run(plot: plots.Plot) -> None:
-    drawn = plots.draw(plot, CELLS, {"raw C"})
-    assert drawn == plots.draw(plot, CELLS, {"raw C"})
+    drawn = plots.draw(plot, CELLS, KINDS)
+    assert drawn == plots.draw(plot, CELLS, KINDS)
     assert "<dc:date>" not in drawn
     shown = {"".join(each.itertext()).strip() for each in ElementTree.fromstring(drawn).iter()}
     assert any("nanoarrow" in each or "raw C" in each for each in shown)
 
 
+def test_plots_of_ratios_show_only_their_kind() -> None:
+    """Neither shows code without the interface, nor times between threads."""
+    by_hand, libraries = (plots.draw(plot, CELLS, KINDS) for plot in plots.PLOTS[:2])
+    assert "one leaf / raw C" in by_hand and "one leaf / nanoarrow" not in by_hand
+    assert "one leaf / nanoarrow" in libraries and "one leaf / raw C" not in libraries
+    assert not any("queue" in each or "two threads" in each for each in (by_hand, libraries))
+
+
 def test_plot_has_colors_for_dark_screens() -> None:
-    drawn = plots.draw(plots.PLOTS[2], CELLS, {"raw C"})
+    drawn = plots.draw(plots.PLOTS[2], CELLS, KINDS)
     for number, (light, dark) in enumerate(plots.DARK.items()):
         assert drawn.count(light) == drawn.count(dark) == 1  # in the style only
         assert f"--c{number}:{light}" in drawn and f"--c{number}:{dark}" in drawn
@@ -246,6 +311,7 @@ def test_rows_of_all_languages_have_a_topic_and_peers() -> None:
             assert row.topic
             assert {limit.other for limit in row.limits} <= others, row.case
             assert all(who in known or who.startswith("the same") for who in others), row.case
+        assert all((peer.kind == LIBRARY) == bool(peer.version) for peer in file["PEERS"])
 
 
 def bench_peers(name: str) -> tuple[Peer, ...]:

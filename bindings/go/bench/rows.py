@@ -6,7 +6,7 @@ Callgrind does not survive it.
 
 from __future__ import annotations
 
-from rows import Limit, Peer, Row, locked
+from rows import BY_HAND, WITHOUT, Limit, Peer, Row, locked
 
 _OURS = "Fletching, Go"
 _FLOOR = "the floor: the calls and allocations that the job needs"
@@ -17,8 +17,15 @@ _CHANNEL = "a channel, without the interface"
 _GO = {"GODEBUG": "asyncpreemptoff=1"}
 
 PEERS = (
-    Peer(_FLOOR, "", "Hand-written cgo for one case. It checks nothing and returns no error."),
-    Peer(_CHANNEL, "", "Stays in Go, while a batch of the interface crosses to or from C 4 times."),
+    Peer(
+        _FLOOR, "", "Hand-written cgo for one case. It checks nothing, returns no error.", BY_HAND
+    ),
+    Peer(
+        _CHANNEL,
+        "",
+        "Stays in Go, while a batch of the interface crosses to or from C 4 times.",
+        WITHOUT,
+    ),
     Peer(
         _ARROW,
         locked("bindings/go/bench/go.mod", r"arrow-go/v18 v(\S+)"),
@@ -131,5 +138,6 @@ ROWS = (
         },
         (Limit(_CHANNEL, reason="a batch crosses between Go and C four times"),),
         goal=1000,
+        between_threads=True,
     ),
 )

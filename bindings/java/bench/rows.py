@@ -6,7 +6,7 @@ collector's. Heap bytes are measured in compiled code.
 
 from __future__ import annotations
 
-from rows import Limit, Peer, Row, locked
+from rows import BY_HAND, WITHOUT, Limit, Peer, Row, locked
 
 _FFM = "Fletching, java.lang.foreign"
 _JNA = "Fletching, JNA"
@@ -23,8 +23,8 @@ _HANDOFF = "handoff of 1,000 columns"
 _TOPICS = {_TENSOR: "DLPack", _HANDOFF: "Handoff of columns"}
 
 PEERS = (
-    Peer(_PAIR, "", "The least that a release in C and a callback into Java cost."),
-    Peer(_BY_HAND, "", "Checks neither the structs nor the type."),
+    Peer(_PAIR, "", "The least that a release in C and a callback into Java cost.", WITHOUT),
+    Peer(_BY_HAND, "", "Checks neither the structs nor the type.", BY_HAND),
     Peer(
         _ARROW,
         locked("bindings/java/pom.xml", r"<arrow.version>(.*)</arrow.version>"),

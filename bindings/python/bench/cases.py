@@ -11,7 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from rows import Limit, Peer, Row
+from rows import WITHOUT, Limit, Peer, Row
 
 _ROOT = Path(__file__).resolve().parents[3]
 _PROGRAM = (str(_ROOT / ".venv" / "bin" / "python"), str(_ROOT / "bindings/python/bench/rounds.py"))
@@ -36,7 +36,7 @@ PEERS = (
     ),
     Peer(_ARRO3, version("arro3-core"), "Makes typed arrays of arrow-rs."),
     Peer(_NUMPY, version("numpy"), "Takes its own array, which needs no conversion."),
-    Peer(_QUEUE, "", "Stays in Python, and passes no struct."),
+    Peer(_QUEUE, "", "Stays in Python, and passes no struct.", WITHOUT),
 )
 
 

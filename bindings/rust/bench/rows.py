@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rows import Limit, Peer, Row, locked
+from rows import WITHOUT, Limit, Peer, Row, locked
 
 _OURS = "Fletching, Rust"
 _RAW = "raw C"
-_PAIR = "hand-written, a queue with a mutex"
+_PAIR = "a queue with a mutex, without the interface"
 _ARROW = "arrow-rs"
 
 PEERS = (
-    Peer(_PAIR, "", "Rust code without the structs of the async interface."),
+    Peer(_PAIR, "", "Rust code without the structs of the async interface.", WITHOUT),
     Peer(
         _ARROW,
         locked("bindings/rust/Cargo.lock", r'"fletching-bench"\n[^\]]*"arrow-array ([\d.]+)"'),
@@ -68,5 +68,6 @@ ROWS = (
             _PAIR: ("fletching_bench_async_rust", "pair", "100000"),
         },
         (Limit(_PAIR, 1.5, reason="a batch passes the callbacks of the interface"),),
+        between_threads=True,
     ),
 )
