@@ -229,6 +229,18 @@ struct ReadyTensor {
   Device device;
 };
 
+/// Implements __dlpack__ of a ReadyTensor. Any request is met, so the arguments are not parsed.
+PyObject* ready_dlpack(PyObject* self, PyObject* const* /*arguments*/, Py_ssize_t /*count*/,
+                       PyObject* /*names*/) noexcept {
+  return nb::inst_ptr<ReadyTensor>(self)->capsule.inc_ref().ptr();
+}
+
+PyMethodDef ready_definition{
+    "__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&ready_dlpack)),
+    METH_FASTCALL | METH_KEYWORDS, nullptr};
+
+constinit Imported kNumpyImport("numpy", "from_dlpack");
+
 template <class Object>
 nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   if (writable && !is_writable(self)) {
@@ -247,9 +259,7 @@ nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
                             {.read_only = !writable, .as_storage = as_storage});
   }));
   ReadyTensor ready{to_capsule(std::move(tensor)), {device.device_type, device.device_id}};
-  return call_python([&] {
-    return nb::module_::import_("numpy").attr("from_dlpack")(nb::cast(std::move(ready)));
-  });
+  return call_python([&] { return kNumpyImport.get()(nb::cast(std::move(ready))); });
 }
 
 /// Implements the call of numpy.asarray.
@@ -297,23 +307,44 @@ Tensor<Managed> take_tensor(nb::handle capsule, const Device& source) {
   return Tensor<Managed>(managed);
 }
 
+constinit Name kMethod("__dlpack__");
+
+using Keywords = std::vector<std::pair<Name*, nb::object>>;
+
+/// Calls __dlpack__. nanobind would make a bound method and a dictionary.
+nb::object call_method(nb::handle object, const Keywords& keywords) {
+  std::vector<PyObject*> arguments{object.ptr()};
+  const nb::object names = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(keywords.size())));
+  if (!names.is_valid()) throw nb::python_error();
+  for (const auto& [name, value] : keywords) {
+    const auto at = static_cast<Py_ssize_t>(arguments.size()) - 1;
+    PyTuple_SetItem(names.ptr(), at, name->get().inc_ref().ptr());
+    arguments.push_back(value.ptr());
+  }
+  nb::object result = call_python([&] {
+    return nb::steal(
+        PyObject_VectorcallMethod(kMethod.get().ptr(), arguments.data(), 1, names.ptr()));
+  });
+  if (!result.is_valid()) throw nb::python_error();
+  return result;
+}
+
 /// Calls __dlpack__ with the newer keywords, or without them if the producer does not know them.
-nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, nb::handle copy) {
-  const nb::object method = object.attr("__dlpack__");
-  nb::dict newer = empty<nb::dict>();
-  newer.update(keywords);
-  newer["max_version"] = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  if (!device.is_none()) newer["dl_device"] = device;
-  if (!copy.is_none()) newer["copy"] = copy;
+nb::object call_dlpack(nb::handle object, const Keywords& keywords, nb::handle device,
+                       nb::handle copy) {
+  Keywords newer = keywords;
+  newer.emplace_back(&kMaxVersion, nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
+  if (!device.is_none()) newer.emplace_back(&kDlDevice, nb::borrow(device));
+  if (!copy.is_none()) newer.emplace_back(&kCopy, nb::borrow(copy));
   try {
-    return method(**newer);
+    return call_method(object, newer);
   } catch (nb::python_error& error) {
     // Not a subclass: producers raise those for data that they cannot export.
     const bool unknown_keyword = error.type().is(PyExc_TypeError);
     const bool older = unknown_keyword && device.is_none() && copy.is_none();
     if (!older) throw;
   }
-  return method(**keywords);
+  return call_method(object, keywords);
 }
 
 constinit Name kDeviceMethod("__dlpack_device__");
@@ -341,13 +372,13 @@ PyDeviceArray import_dlpack(nb::handle object, nb::handle given_device,
   }
   const Device source = device ? *device : device_of_producer(object);
   const ConsumerStream consumer = unwrap(dlpack_stream(kImport, source.first, stream));
-  nb::dict keywords = empty<nb::dict>();
+  Keywords keywords;
   if (consumer.ordering == Ordering::kStream) {
-    keywords["stream"] = reinterpret_cast<std::uintptr_t>(consumer.stream.handle());
+    keywords.emplace_back(&kStream,
+                          nb::cast(reinterpret_cast<std::uintptr_t>(consumer.stream.handle())));
   }
-  if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
-  const nb::object capsule =
-      call_dlpack(object, std::move(keywords), nb::cast(device), nb::cast(copy));
+  if (consumer.ordering == Ordering::kNone) keywords.emplace_back(&kStream, nb::cast(-1));
+  const nb::object capsule = call_dlpack(object, keywords, nb::cast(device), nb::cast(copy));
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
     return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule, source), consumer, options);
   }
@@ -402,15 +433,9 @@ DlpackTensor export_by_default(nb::handle object) {
 }
 
 void bind_dlpack(nb::module_& module) {
-  nb::class_<ReadyTensor>(module, "_ReadyTensor", nb::is_final())
-      .def(
-          "__dlpack__",
-          [](const ReadyTensor& self, nb::handle, nb::handle, nb::handle, nb::handle) {
-            return self.capsule;
-          },
-          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
-          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__dlpack_device__", [](const ReadyTensor& self) { return self.device; });
+  nb::class_<ReadyTensor> ready(module, "_ReadyTensor", nb::is_final());
+  ready.def("__dlpack_device__", [](const ReadyTensor& self) { return self.device; });
+  add_method(ready, ready_definition);
   bind_export<PyArray>();
   bind_export<PyDeviceArray>();
   module.def(

@@ -4,6 +4,7 @@
 #ifndef FLETCHING_PYTHON_DLPACK_COMMON_HPP
 #define FLETCHING_PYTHON_DLPACK_COMMON_HPP
 
+#include <atomic>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -15,6 +16,28 @@
 #include "fletching/dlpack_import.hpp"
 
 namespace fletching::python {
+
+/// A function of a module, imported on first use: an import takes as long as an export. Not an
+/// object that a function initializes: its lock and the GIL could deadlock.
+class Imported {
+ public:
+  constexpr Imported(const char* module, const char* name) noexcept
+      : module_(module), name_(name) {}
+
+  nb::handle get() {
+    PyObject* found = found_.load(std::memory_order_acquire);
+    if (found == nullptr) {
+      found = nb::object(nb::getattr(nb::module_::import_(module_), name_)).release().ptr();
+      found_.store(found, std::memory_order_release);  // the same object for every thread
+    }
+    return found;
+  }
+
+ private:
+  const char* module_;
+  const char* name_;
+  std::atomic<PyObject*> found_{nullptr};
+};
 
 /// Raises BufferError if the result is an error, as DLPack requires of a producer that cannot
 /// export.

@@ -74,9 +74,25 @@ DLPackExchangeAPI table{
 
 // --- Consumer ---
 
+/// Returns the table's capsule, or something else if the type has none. Makes no exception for a
+/// missing attribute: most types have none, and that would take as long as the rest of an import.
+nb::object find_table(nb::handle type) {
+#if defined(Py_LIMITED_API)
+  // PyObject_GetOptionalAttr is in the stable ABI only from Python 3.13.
+  static constinit Imported getattr("builtins", "getattr");
+  PyObject* const arguments[] = {type.ptr(), kAttribute.get().ptr(), Py_None};
+  nb::object found = nb::steal(PyObject_Vectorcall(getattr.get().ptr(), arguments, 3, nullptr));
+  if (!found.is_valid()) throw nb::python_error();
+  return found;
+#else
+  return nb::borrow(
+      _PyType_Lookup(reinterpret_cast<PyTypeObject*>(type.ptr()), kAttribute.get().ptr()));
+#endif
+}
+
 /// Returns the type's table, if its version and functions are sufficient.
 const DLPackExchangeAPI* table_of(nb::handle type) {
-  const nb::object capsule = find_attribute(type, kAttribute);
+  const nb::object capsule = find_table(type);
   if (!capsule.is_valid() || !PyCapsule_IsValid(capsule.ptr(), kCapsule)) return nullptr;
   const DLPackExchangeAPI* const found = FletchingExchangeFind(
       static_cast<DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule)));
