@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
-from rows import BY_HAND, Limit, Peer, Row, locked
+from rows import BY_HAND, ROOT, Limit, Peer, Row, locked
 
 _BY_HAND = "raw C"
 _UNWATCHED = "the same stream without the layer"
 _RING = "hand-written, one thread on each side"  # limitations: see cpp/async_ring.hpp
+_CALLS = "hand-written driver calls"
 _PROGRAMS = {
     "Fletching": "fletching_bench_owners",
     _BY_HAND: "fletching_bench_raw",
@@ -27,6 +29,12 @@ PEERS = (
         "",
         "Hand-written C that implements the interface completely. The structs of a batch are one "
         "counted block, so that a child can be moved out. It checks no argument.",
+        BY_HAND,
+    ),
+    Peer(
+        _CALLS,
+        "",
+        "The same driver calls; `release_after` as a queue, which a thread queries when it adds.",
         BY_HAND,
     ),
     Peer(_RING, "", "Implements the async interface with a ring without locks.", BY_HAND),
@@ -75,6 +83,24 @@ def _async(case: str, mode: str, *limits: Limit) -> Row:
         limits,
         counter="fletching_bench_async_counts",
         between_threads=case == _HOP,
+    )
+
+
+def _pairs(threads: int) -> Row:
+    """CPU time of all threads; each stream has a thread on each side."""
+    names = {"Fletching": "fletching_pairs", _RING: "ring_pairs"}
+    return Row(
+        "Async streams",
+        "async streams, each between two threads, window of 64, a batch",
+        "nanoseconds",
+        {
+            who: ("fletching_bench_async", name, "20000", str(threads))
+            for who, name in names.items()
+        },
+        (Limit(_RING, reason="takes one lock for each batch; the ring takes none"),),
+        repeats=7,
+        between_threads=True,
+        size=threads,
     )
 
 
@@ -173,6 +199,32 @@ _MEMORY = tuple(
     )
 )
 
+
+
+def _libarrow() -> Path:
+    """The library in pyarrow's package."""
+    spec = find_spec("pyarrow")
+    assert spec is not None and spec.origin is not None
+    return next(Path(spec.origin).parent.glob("libarrow.so.*"))
+
+
+_STANDIN = {"LD_LIBRARY_PATH": str(ROOT / "build/release/lib/standin")}
+
+
+def _standin(case: str, name: str, limit: Limit, *, between_threads: bool = False) -> Row:
+    """Both programs include the stand-in's cost for the same driver calls."""
+    programs = {"Fletching": name, _CALLS: f"{name}_by_hand"}
+    return Row(
+        "Events",
+        case,
+        "nanoseconds",
+        {who: ("fletching_gpu_bench", each, "4000") for who, each in programs.items()},
+        (limit,),
+        environment=_STANDIN,
+        between_threads=between_threads,
+    )
+
+
 _INLINE = "on one thread"
 _HOP = "to another thread, window of 64"
 
@@ -215,8 +267,32 @@ ROWS = (
         "tensor",
         Limit(_BY_HAND, 3.6, reason="checks both structs and the type; raw C checks neither"),
     ),
+    _standin(
+        "event on the CUDA stand-in: wait on a stream",
+        "wait",
+        Limit(_CALLS, 1.5, reason="checks the event and finds its runtime"),
+    ),
+    _standin(
+        "array on the CUDA stand-in: `release_after`",
+        "release_after",
+        Limit(_CALLS, reason="another thread queries the event and releases the array"),
+        between_threads=True,
+    ),
     *_VALIDATION,
     *_MEMORY,
+    Row(
+        "Load time and size",
+        "shared library: dlopen, dlclose",
+        "instructions",
+        {
+            who: ("fletching_bench_load", str(library))
+            for who, library in (
+                ("Fletching", ROOT / "build/release/lib/libfletching.so"),
+                ("libarrow", _libarrow()),
+            )
+        },
+        rounds=(0, 1),
+    ),
     _locks(_INLINE, "inline"),
     _locks(_HOP, "hop"),
     _async(
@@ -225,6 +301,7 @@ ROWS = (
         Limit(_RING, 2, 1.5, "takes one lock for each batch; the ring takes none"),
     ),
     _async(_HOP, "hop", Limit(_RING, 1.5), Limit("libarrow", 0.2)),
+    *(_pairs(threads) for threads in (1, 2, 4)),
     Row(
         "Async streams",
         "async stream, 200 ms without work: CPU time",

@@ -3,8 +3,8 @@
 `make bench-LANGUAGE` calls `bench.py LANGUAGE`, and `make bench` calls `bench.py` without a
 language, which also writes the page docs/measured/benchmarks.md. valgrind's callgrind counts
 instructions and allocations twice with different numbers of rounds; the difference is the cost of
-the rounds, whatever else the machine does. Times are measured in rounds over all rows of all
-languages, so that a slow minute slows all programs; a ratio is the median over the rounds.
+the rounds, whatever else the machine does: one row on each core. Then times are measured, one after
+the other, in rounds over all rows of all languages, so that a slow minute slows all programs; a ratio is the median over the rounds.
 Writes build/bench.json or build/bench-LANGUAGE.json.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,7 @@ sys.path.append(str(ROOT / "tools"))
 import languages
 
 MEASURES = ["instructions", "allocations", "bytes", "locks", "nanoseconds", "compile"]
+COUNTED = {"instructions", "compile"}  # by callgrind, so that rows may run at the same time
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
 
 Run = Mapping[str, Mapping[str, float]]  # one run of a row: who -> measure -> value
@@ -134,14 +136,21 @@ def _build(home: languages.Language) -> None:
 
 
 def _measure(bin_folder: Path, rows: Sequence[tuple[str, Row]]) -> list[list[Run]]:
-    """Returns the runs of each row. Only times need more than one."""
+    """Returns the runs of each row. Only times need more than one, and an idle machine."""
+
+    def take(row: tuple[str, Row], turn: int) -> Run:
+        print(f"bench: {turn + 1}: {row[0]}: {row[1].case}", file=sys.stderr)
+        return _turn(bin_folder, row[1], turn == 0)
+
+    counted = [row for row in rows if row[1].measure in COUNTED]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        counts = iter(list(pool.map(lambda row: take(row, 0), counted)))
+    runs = [[next(counts)] if row.measure in COUNTED else [] for _, row in rows]
     repeats = [row.repeats if row.measure == "nanoseconds" else 1 for _, row in rows]
-    runs: list[list[Run]] = [[] for _ in rows]
     for turn in range(max(repeats, default=0)):
-        for (language, row), of_row, times in zip(rows, runs, repeats, strict=True):
-            if turn < times:
-                print(f"bench: {turn + 1}: {language}: {row.case}", file=sys.stderr)
-                of_row.append(_turn(bin_folder, row, turn == 0))
+        for row, of_row, times in zip(rows, runs, repeats, strict=True):
+            if len(of_row) == turn < times:
+                of_row.append(take(row, turn))
     return runs
 
 

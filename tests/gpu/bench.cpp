@@ -4,18 +4,29 @@
 // same driver calls written by hand. Reports the median of several interleaved measurements. On the
 // stand-in, which counts calls, the driver calls must be identical.
 //
+// fletching_gpu_bench CASE ROUNDS: a program of `make bench`. Prints the calling thread's CPU time
+// in one round as a line of JSON.
+//
 //     fact <tab> name <tab> text
 //     bench <tab> case <tab> who <tab> nanoseconds of one handoff
 //     check <tab> name <tab> ok, absent or FAILED <tab> number of comparisons <tab> reason
 //
-// Exit codes: 0, 1 a call or the check failed, 2 no device.
+// Exit codes: 0, 1 a call or the check failed, 2 no device or no such case.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <deque>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -213,6 +224,131 @@ bool check_calls() {
   return code == 0 || code == ENODEV;
 }
 
+// --- One case, for `make bench`
+
+using Round = std::function<void()>;
+
+/// An array whose event has passed, as most have when their consumer waits.
+std::shared_ptr<DeviceArray> with_event(const HandoffStreams& streams, const DeviceMemory& memory) {
+  auto array = std::make_shared<DeviceArray>(make_array(memory.data(), kBytes, 0));
+  require(export_with_event(*array, {ARROW_DEVICE_CUDA, streams.producer.get()}));
+  streams.producer.synchronize();
+  return array;
+}
+
+Round wait(const HandoffStreams& streams, const DeviceMemory& memory) {
+  return [&streams, array = with_event(streams, memory)] {
+    require(SyncEvent(*array).wait_on({ARROW_DEVICE_CUDA, streams.consumer.get()}));
+  };
+}
+
+Round wait_by_hand(const HandoffStreams& streams, const DeviceMemory& memory) {
+  return [&streams, array = with_event(streams, memory)] {
+    auto* const event = *static_cast<cuda::CUevent*>((*array)->sync_event);
+    enter_by_hand(streams.consumer.get());
+    require_call("cuStreamWaitEvent",
+                 cu().cu_stream_wait_event(static_cast<cuda::CUstream>(streams.consumer.get()),
+                                           event, cuda::kCuEventWaitDefault));
+  };
+}
+
+Round deferred(const HandoffStreams& streams, const DeviceMemory& memory) {
+  return [&] {
+    DeviceArray array = make_array(memory.data(), kBytes, 0);
+    require(release_after(array, {ARROW_DEVICE_CUDA, streams.consumer.get()}));
+  };
+}
+
+/// Releases the arrays whose event has passed in later rounds, on the same thread.
+class DeferredByHand {
+ public:
+  explicit DeferredByHand(const HandoffStreams& streams, const DeviceMemory& memory)
+      : streams_(streams), memory_(memory) {}
+
+  void operator()() {
+    cuda::CUevent event = nullptr;
+    require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming));
+    require_call("cuEventRecord",
+                 cu().cu_event_record(event, static_cast<cuda::CUstream>(streams_.consumer.get())));
+    pending_.emplace_back(event, make_array(memory_.data(), kBytes, 0));
+    while (!pending_.empty() && cu().cu_event_query(pending_.front().first) == 0) {
+      require_call("cuEventDestroy", cu().cu_event_destroy(pending_.front().first));
+      pending_.pop_front();
+    }
+  }
+
+ private:
+  const HandoffStreams& streams_;
+  const DeviceMemory& memory_;
+  std::deque<std::pair<cuda::CUevent, DeviceArray>> pending_;
+};
+
+Round deferred_by_hand(const HandoffStreams& streams, const DeviceMemory& memory) {
+  return [defer = std::make_shared<DeferredByHand>(streams, memory)] { (*defer)(); };
+}
+
+struct Case {
+  const char* name;
+  Round (*make)(const HandoffStreams& streams, const DeviceMemory& memory);
+};
+
+constexpr Case kCases[] = {{"wait", wait},
+                           {"wait_by_hand", wait_by_hand},
+                           {"release_after", deferred},
+                           {"release_after_by_hand", deferred_by_hand}};
+
+double cpu_nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (static_cast<double>(now.tv_sec) * 1e9) + static_cast<double>(now.tv_nsec);
+}
+
+void finish_releases() {
+  while (true) {
+    const Result<PendingReleases> left = pending_releases();
+    if (!left) fail(left.error().code(), left.error().message());
+    if (left->pending + left->running == 0) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+/// Returns the CPU time of all rounds. A stand-in searches its live events, so few may be pending.
+double run_rounds(const HandoffStreams& streams, const Round& round, int rounds) {
+  constexpr int kPending = 10;
+  double spent = 0;
+  for (int done = 0; done < rounds; done += kPending) {
+    const double begin = cpu_nanoseconds();
+    for (int i = 0; i < std::min(kPending, rounds - done); ++i) round();
+    spent += cpu_nanoseconds() - begin;
+    streams.consumer.synchronize();
+    finish_releases();
+  }
+  return spent;
+}
+
+void measure_case(const Case& one, int rounds) {
+  const Current current;
+  const DeviceMemory memory(kBytes);
+  const HandoffStreams streams;
+  const Round round = one.make(streams, memory);
+  static_cast<void>(run_rounds(streams, round, kBatch));  // also starts threads
+  std::printf("{\"ns\": %.1f}\n", run_rounds(streams, round, rounds) / rounds);
+}
+
+int run_case(const char* name, int rounds) {
+  for (const Case& one : kCases) {
+    if (rounds <= 0 || std::strcmp(one.name, name) != 0) continue;
+    std::string reason;
+    if (guarded(reason, [&] { measure_case(one, rounds); }) == 0) return 0;
+    std::fprintf(stderr, "fletching_gpu_bench: %s\n", reason.c_str());
+    return 1;
+  }
+  std::fputs("usage: fletching_gpu_bench [CASE ROUNDS]; the cases are", stderr);
+  for (const Case& one : kCases) std::fprintf(stderr, " %s", one.name);
+  std::fputs("\n", stderr);
+  return 2;
+}
+
 int run() {
   std::string reason;
   if (guarded(reason, print_device) != 0) {
@@ -229,4 +365,7 @@ int run() {
 }  // namespace
 }  // namespace fletching::gpu
 
-int main() { return fletching::gpu::run(); }
+int main(int argc, char** argv) {
+  if (argc == 1) return fletching::gpu::run();
+  return fletching::gpu::run_case(argv[1], argc == 3 ? std::atoi(argv[2]) : 0);
+}

@@ -3,14 +3,14 @@
 // Async streams: nanoseconds per batch, or with FLETCHING_COUNT allocations and locks per batch,
 // for the library, a hand-written producer and consumer, and libarrow on both ends.
 //
-//     async CASE BATCHES     one line of JSON
+//     async CASE BATCHES [STREAMS]     one line of JSON
 //
-// Single-threaded cases report CPU time, which a busy machine does not distort. The other cases
-// report elapsed time.
+// Single-threaded cases report CPU time, which a busy machine does not distort, and so do several
+// streams at once. The other cases report elapsed time.
 //
 // inline: one thread; the consumer reads the batch within the handler call. hop: the producer's
-// thread makes the handler calls, the consumer's thread extracts and releases. The window is 64
-// batches in each case.
+// thread makes the handler calls, the consumer's thread extracts and releases. pairs: the same with
+// several streams at once, which share BATCHES. The window is 64 batches in each case.
 
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
@@ -29,6 +29,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "async_ring.hpp"
 #include "counters.hpp"
@@ -198,6 +199,8 @@ constexpr Case kCases[] = {{"ring_inline", ring_inline, CLOCK_THREAD_CPUTIME_ID}
                            {"ring_hop", ring_hop},
                            {"fletching_inline", ours_inline, CLOCK_THREAD_CPUTIME_ID},
                            {"fletching_hop", ours_hop},
+                           {"ring_pairs", ring_hop, CLOCK_PROCESS_CPUTIME_ID},
+                           {"fletching_pairs", ours_hop, CLOCK_PROCESS_CPUTIME_ID},
                            {"libarrow_hop", libarrow_hop}};
 
 double nanoseconds(clockid_t clock) {
@@ -208,15 +211,24 @@ double nanoseconds(clockid_t clock) {
 
 }  // namespace
 
+void run(const Case& one, std::int64_t batches, std::int64_t streams) {
+  std::vector<std::jthread> others;
+  for (std::int64_t i = 1; i < streams; ++i) {
+    others.emplace_back([&] { one.run(batches / streams); });
+  }
+  one.run(batches / streams);
+}
+
 int main(int argc, char** argv) {
-  const std::int64_t batches = argc == 3 ? std::strtoll(argv[2], nullptr, 10) : 0;
+  const std::int64_t batches = argc >= 3 ? std::strtoll(argv[2], nullptr, 10) : 0;
+  const std::int64_t streams = argc >= 4 ? std::strtoll(argv[3], nullptr, 10) : 1;
   for (const Case& one : kCases) {
     if (batches <= 0 || std::strcmp(argv[1], one.name) != 0) continue;
     one.run(kWindow);  // warms up
     released = 0;
     const Counters before = Counters::now();
     const double begin = nanoseconds(one.clock);
-    one.run(batches);
+    run(one, batches, streams);
     const double took = nanoseconds(one.clock) - begin;
     const Counters after = Counters::now();
     const auto each = static_cast<double>(batches);
@@ -235,7 +247,7 @@ int main(int argc, char** argv) {
     std::puts("}");
     return 0;
   }
-  std::fprintf(stderr, "usage: %s CASE BATCHES; the cases are", argv[0]);
+  std::fprintf(stderr, "usage: %s CASE BATCHES [STREAMS]; the cases are", argv[0]);
   for (const Case& one : kCases) std::fprintf(stderr, " %s", one.name);
   std::fputs("\n", stderr);
   return 2;
