@@ -112,7 +112,9 @@ def _rows(home: languages.Language, options: argparse.Namespace) -> Iterator[Row
     for row in _file(home)["ROWS"]:
         wanted = row.measure in options.only and options.case in row.case
         if wanted and (row.size is None or options.curves):
-            yield _without(row, options.without)
+            left = _without(row, options.without)
+            if left.programs:
+                yield left
 
 
 def _file(home: languages.Language) -> dict[str, Any]:
@@ -178,7 +180,7 @@ def _run(bin_folder: Path, program: tuple[str, ...], row: Row, first: bool) -> M
 
 def cells_of(language: str, row: Row, runs: Sequence[Run]) -> Iterator[Cell]:
     limits = {limit.other: limit for limit in row.limits}
-    limits[row.ours] = Limit(row.ours, row.at_most, row.goal)
+    limits[row.ours] = Limit(row.ours, row.at_most, row.goal, row.reason)
     for who in row.programs:
         values = [run[who][row.measure] for run in runs]
         value, ratio = statistics.median(values), None

@@ -63,7 +63,8 @@ Every comparison of this page in which Fletching costs more:
 GOALS = """\
 ## Goals
 
-The limits guard what is reached. The goals say what is not yet good enough:
+The limits guard what is reached. The goals say what is not yet good enough, and profiles of
+callgrind what it is spent on:
 
 """
 METHOD = """\
@@ -254,7 +255,7 @@ def _lost(cells: Iterable[Cell]) -> list[list[str]]:
 
 
 def _goals(cells: Iterable[Cell]) -> list[list[str]]:
-    rows = [["language", "case", "figure", "today", "goal", "reached"]]
+    rows = [["language", "case", "figure", "today", "goal", "reached", "what it is spent on"]]
     for cell in cells:
         if cell.goal is not None:
             value = cell.value if cell.ratio is None else cell.ratio[1]
@@ -265,8 +266,9 @@ def _goals(cells: Iterable[Cell]) -> list[list[str]]:
                 else (f"{value:.2f}", f"{cell.goal:g}")
             )
             figure = unit if cell.ratio is None else f"{cell.measure}, as a multiple of {cell.who}"
-            reached = "yes" if round(value, 2) <= cell.goal else "no"
-            rows.append([cell.language, _case(cell), figure, today, goal, reached])
+            reached = round(value, 2) <= cell.goal
+            why = ["yes", ""] if reached else ["no", cell.reason or "not known yet"]
+            rows.append([cell.language, _case(cell), figure, today, goal, *why])
     return rows
 
 

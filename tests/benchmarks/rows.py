@@ -53,6 +53,7 @@ class Row:
     tries: int = 1  # instructions: the minimum of this many, if a runtime's threads add to them
     at_most: float | None = None  # maximum of Fletching's value, in the row's measure
     goal: float | None = None  # what Fletching's value should become
+    reason: str = ""  # why it is above the goal
     repeats: int = 25  # nanoseconds: the median of this many runs, the programs interleaved
     environment: dict[str, str] = field(default_factory=dict)  # for every program
     counter: str = ""  # nanoseconds: slower program that counts allocations and locks, if any

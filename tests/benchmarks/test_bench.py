@@ -22,6 +22,7 @@ ROW = Row(
     {"Fletching": ("a",), "raw C": ("b",), "nanoarrow": ("c",)},
     (Limit("raw C", 1.5, 1.1, "it reports errors"),),
     goal=100,
+    reason="it locks",
 )
 
 
@@ -126,6 +127,12 @@ def test_left_out_program_has_no_limit() -> None:
     assert (list(without.programs), without.limits) == (["Fletching", "nanoarrow"], ())
 
 
+def test_row_without_programs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["bench.py", "cpp", "--without", "a", "b", "c"])
+    monkeypatch.setattr(bench, "_file", lambda _: {"ROWS": [ROW]})
+    assert list(bench._rows(languages.load()["cpp"], bench._parse())) == []
+
+
 @pytest.mark.parametrize(("rows", "raw", "code"), [([ROW], 100, 0), ([ROW], 60, 1), ([], 100, 2)])
 def test_exit_code_says_whether_a_limit_is_exceeded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rows: list[Row], raw: float, code: int
@@ -217,8 +224,8 @@ def section(title: str) -> str:
         ("Result", "| Go | code without the interface | 1 | 3.00 | 3.00 | 3.00 |"),
         ("Other programs", "| raw C | hand-written code | It checks nothing. |"),
         ("Other programs", "| nanoarrow 0.9.0 | other libraries | Its buffers can grow. |"),
-        ("Goals", "| C++ | one leaf | ns | 120 ns | 100 ns | no |"),
-        ("Goals", "| C++ | one leaf | nanoseconds, as a multiple of raw C | 1.00 | 1.1 | yes |"),
+        ("Goals", "| C++ | one leaf | ns | 120 ns | 100 ns | no | it locks |"),
+        ("Goals", "| C++ | one leaf | nanoseconds, as a multiple of raw C | 1.00 | 1.1 | yes |  |"),
     ],
 )
 def test_section_has_line(title: str, line: str) -> None:
@@ -254,7 +261,7 @@ def test_ratio_that_rounds_to_one_is_not_lost() -> None:
 
 def test_goal_is_reached_at_its_value() -> None:
     cell = replace(next(bench.cells_of("C++", ROW, RUNS)), value=100)
-    assert page._goals([cell])[1][-1] == "yes"
+    assert page._goals([cell])[1][-2:] == ["yes", ""]
 
 
 def test_compile_cost_is_in_millions() -> None:

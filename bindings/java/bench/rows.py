@@ -20,7 +20,8 @@ _TAKE = "one leaf of C: import, close"
 _GIVE = "one leaf of Java: build, move, release in C"
 _TENSOR = "one leaf of C: to DLPack and back, close"
 _HANDOFF = "handoff of 1,000 columns"
-_TOPICS = {_TENSOR: "DLPack", _HANDOFF: "Handoff of columns"}
+_ASYNC = "async stream of 1,000 batches, on one thread"
+_TOPICS = {_TENSOR: "DLPack", _HANDOFF: "Handoff of columns", _ASYNC: "Async streams"}
 
 PEERS = (
     Peer(_PAIR, "", "The least that a release in C and a callback into Java cost.", WITHOUT),
@@ -45,6 +46,8 @@ _ROUNDS = {
     "arrow handoff": 80,
     "ffm tensor": 200_000,
     "pair tensor": 2_000_000,
+    "ffm async": 200,
+    "jna async": 20,
 }
 
 
@@ -106,6 +109,8 @@ ROWS = (
         "tensor",
         (Limit(_BY_HAND, 50, reason="checks both structs and the type, and allocates in Java"),),
     ),
+    _case("ffm", _ASYNC, "async", ()),
+    _case("jna", _ASYNC, "async", ()),
     _flat("take", _TAKE),
     # Only the owner.
     _bytes("ffm", _TAKE, "take", 24),

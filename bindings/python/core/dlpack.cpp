@@ -309,21 +309,20 @@ Tensor<Managed> take_tensor(nb::handle capsule, const Device& source) {
 
 constinit Name kMethod("__dlpack__");
 
-using Keywords = std::vector<std::pair<Name*, nb::object>>;
+using Keywords = std::vector<std::pair<Name*, nb::object>>;  // at most DLPack's four
 
 /// Calls __dlpack__. nanobind would make a bound method and a dictionary.
 nb::object call_method(nb::handle object, const Keywords& keywords) {
-  std::vector<PyObject*> arguments{object.ptr()};
+  PyObject* arguments[5] = {object.ptr()};
   const nb::object names = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(keywords.size())));
   if (!names.is_valid()) throw nb::python_error();
+  Py_ssize_t at = 0;
   for (const auto& [name, value] : keywords) {
-    const auto at = static_cast<Py_ssize_t>(arguments.size()) - 1;
     PyTuple_SetItem(names.ptr(), at, name->get().inc_ref().ptr());
-    arguments.push_back(value.ptr());
+    arguments[++at] = value.ptr();
   }
   nb::object result = call_python([&] {
-    return nb::steal(
-        PyObject_VectorcallMethod(kMethod.get().ptr(), arguments.data(), 1, names.ptr()));
+    return nb::steal(PyObject_VectorcallMethod(kMethod.get().ptr(), arguments, 1, names.ptr()));
   });
   if (!result.is_valid()) throw nb::python_error();
   return result;

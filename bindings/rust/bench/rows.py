@@ -8,9 +8,15 @@ _OURS = "Fletching, Rust"
 _RAW = "raw C"
 _PAIR = "a queue with a mutex, without the interface"
 _ARROW = "arrow-rs"
+_DLPARK = "fletching_bench_dlpark"
 
 PEERS = (
     Peer(_PAIR, "", "Rust code without the structs of the async interface.", WITHOUT),
+    Peer(
+        "dlpark",
+        locked("bindings/rust/dlpark/Cargo.toml", r'^dlpark = .*"=([\d.]+)"'),
+        "Has no Arrow arrays. It checks the tensor when it is viewed.",
+    ),
     Peer(
         _ARROW,
         locked("bindings/rust/Cargo.lock", r'"fletching-bench"\n[^\]]*"arrow-array ([\d.]+)"'),
@@ -58,6 +64,12 @@ ROWS = (
         "instructions",
         {_OURS: ("fletching_bench_rust", "tensor"), _RAW: ("fletching_bench_raw", "tensor")},
         (Limit(_RAW, 3.6, reason="checks both structs and the type; raw C checks neither"),),
+    ),
+    Row(
+        "DLPack",
+        "a tensor of a `Vec`: make, view with `ndarray`, delete",
+        "instructions",
+        {_OURS: (_DLPARK, "fletching"), "dlpark": (_DLPARK, "dlpark")},
     ),
     Row(
         "Async streams",

@@ -27,7 +27,7 @@ public final class Main {
   public static void main(String[] arguments) throws RunnerException {
     if (arguments.length < 3 || !CLASSES.containsKey(arguments[0])) {
       System.err.println(
-          "usage: fletching_bench_java ffm|jna|pair|arrow take|give|handoff|tensor ROUNDS [LENGTH]");
+          "usage: fletching_bench_java ffm|jna|pair|arrow take|give|handoff|tensor|async ROUNDS [LENGTH]");
       System.exit(2);
     }
     String who = arguments[0];
