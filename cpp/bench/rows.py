@@ -200,7 +200,6 @@ _MEMORY = tuple(
 )
 
 
-
 def _libarrow() -> Path:
     """The library in pyarrow's package."""
     spec = find_spec("pyarrow")

@@ -3,8 +3,9 @@
 `make bench-LANGUAGE` calls `bench.py LANGUAGE`, and `make bench` calls `bench.py` without a
 language, which also writes the page docs/measured/benchmarks.md. valgrind's callgrind counts
 instructions and allocations twice with different numbers of rounds; the difference is the cost of
-the rounds, whatever else the machine does: one row on each core. Then times are measured, one after
-the other, in rounds over all rows of all languages, so that a slow minute slows all programs; a ratio is the median over the rounds.
+the rounds, whatever else the machine does, so a row runs on each core. Then times are measured, one
+program after the other, in rounds over all rows of all languages, so that a slow minute slows all
+programs; a ratio is the median over the rounds.
 Writes build/bench.json or build/bench-LANGUAGE.json.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
@@ -22,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -51,6 +53,7 @@ class Count:
 
 def main() -> int:
     options = _parse()
+    started = time.monotonic()
     bin_folder = (ROOT / options.build / "bin").resolve()
     homes = [languages.load()[name] for name in options.languages or _having_rows()]
     try:
@@ -69,6 +72,7 @@ def main() -> int:
         ]
         turns = max((row.repeats for _, row in rows), default=0)
         report = _report(homes, versions, cells, turns)
+        report["minutes"] = round((time.monotonic() - started) / 60)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
@@ -146,7 +150,10 @@ def _measure(bin_folder: Path, rows: Sequence[tuple[str, Row]]) -> list[list[Run
 
     counted = [row for row in rows if row[1].measure in COUNTED]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = iter(list(pool.map(lambda row: take(row, 0), counted)))
+        try:
+            counts = iter(list(pool.map(lambda row: take(row, 0), counted)))
+        finally:
+            pool.shutdown(cancel_futures=True)  # an error ends the run at once
     runs = [[next(counts)] if row.measure in COUNTED else [] for _, row in rows]
     repeats = [row.repeats if row.measure == "nanoseconds" else 1 for _, row in rows]
     for turn in range(max(repeats, default=0)):

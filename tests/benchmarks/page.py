@@ -24,14 +24,15 @@ HEAD = """\
 
 What Fletching costs, compared with hand-written code and with other Arrow libraries, and
 [where it costs more](#where-fletching-costs-more). One run of `make bench` measured everything on
-one machine ({cpu}, {machine}) on {date} and wrote this page. The load of the machine was {load}: above the
-number of cores, times between threads say little, and ranges are wide.
+one machine ({cpu}, {machine}) on {date} and wrote this page. It took {minutes} minutes with the
+build. The load of the machine was {load}: above the number of cores, times between threads say
+little, and ranges are wide.
 
 ## How to read the tables
 
 - **Cost** is the cost of one round of the case. Instructions are counted, so that they do not
-  depend on the load of the machine. Times are CPU time, except between two threads: compare them
-  only within this run.
+  depend on the load of the machine. Times are CPU time, except those of one stream between two
+  threads: compare them only within this run.
 - **Fletching / this** is Fletching's cost divided by that of the line. Below 1, Fletching costs
   less. A time has the median of the runs, and in parentheses the minimum and maximum.
 - **Limit** is the maximum of that ratio, or of Fletching's own cost. A run over a limit fails.
@@ -73,10 +74,11 @@ METHOD = """\
 Fletching and the hand-written programs are compiled with -O2. Each program is one process with the
 same loop and the same peer, which the compiler cannot see into. Instructions and allocations come
 from valgrind's callgrind: the difference of two runs with different numbers of rounds, divided by
-the rounds, so that starting the program does not count. Times come from up to {turns} turns over
-all rows of all languages; in a turn the programs of a row run one after the other. A ratio is taken
-within a turn. Java runs one JMH fork in a turn. The bytes of Java are those of its heap; the bytes
-of the others come from malloc.
+the rounds, so that starting the program does not count. A compiler's instructions come from
+cachegrind. The CUDA stand-in's own time is part of both times of a row. Times come from up to
+{turns} turns over all rows of all languages; in a turn the programs of a row run one after the
+other. A ratio is taken within a turn. Java runs one JMH fork in a turn. The bytes of Java are those
+of its heap; the bytes of the others come from malloc.
 
 Measured with {versions}.
 

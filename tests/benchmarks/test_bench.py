@@ -117,7 +117,7 @@ def test_wrong_output_names_row_and_program(
     monkeypatch.setattr(bench, "_output", lambda *_: output)
     bench._printed_once.cache_clear()
     row = replace(ROW, measure=measure, programs={"Fletching": ("a", "10")})
-    with pytest.raises(ValueError, match="one leaf: /bin/a 10: .* with (ns|bytes), got"):
+    with pytest.raises(ValueError, match=r"one leaf: /bin/a 10: .* with (ns|bytes), got"):
         bench._turn(Path("/bin"), row, True)
 
 
@@ -189,6 +189,7 @@ REPORT: dict[str, Any] = {
     "cpu": "a processor",
     "machine": "2 cores",
     "turns": 3,
+    "minutes": 27,
     "load": "0.1",
     "versions": {"C++": "c++ 12"},
     "peers": [
@@ -202,8 +203,9 @@ TEXT = page.text(REPORT)
 KINDS = page._kinds(REPORT)
 
 
-def test_page_names_the_processor() -> None:
+def test_page_names_processor_and_duration() -> None:
     assert "(a processor, 2 cores)" in TEXT
+    assert "took 27 minutes" in TEXT
 
 
 def section(title: str) -> str:

@@ -143,7 +143,7 @@ ROWS = (
         rounds=20000,
         limits=(0.6, 0.65),
         goal=150,
-        spent="a quarter on four allocations, a third on the two structs and their reference counts",
+        spent="a quarter on four allocations, a third on the two structs and their counters",
     ),
     *_rows(
         "Capsules",
