@@ -91,7 +91,7 @@ def test_count_is_the_minimum_of_the_tries(monkeypatch: pytest.MonkeyPatch) -> N
     assert (found["instructions"], counts) == (100, {"10": [], "30": []})
 
 
-PRINTED = {"/bin/a": '{"ns": 5}', "/bin/counter": '{"allocations": 2, "locks": 1, "ns": 9}'}
+PRINTED = {"/bin/a 10": '{"ns": 5}', "/bin/counter 10": '{"allocations": 2, "locks": 1, "ns": 9}'}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ PRINTED = {"/bin/a": '{"ns": 5}', "/bin/counter": '{"allocations": 2, "locks": 1
 def test_counter_runs_in_the_first_turn(
     monkeypatch: pytest.MonkeyPatch, first: bool, expected: dict[str, float]
 ) -> None:
-    monkeypatch.setattr(bench, "_output", lambda program, _: PRINTED[program[0]])
+    monkeypatch.setattr(bench, "_output", lambda program, _: PRINTED[" ".join(program)])
     row = replace(ROW, programs={"Fletching": ("a", "10")}, counter="counter")
     found = bench._turn(Path("/bin"), row, first)
     assert found == {"Fletching": expected}

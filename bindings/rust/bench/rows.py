@@ -25,6 +25,9 @@ PEERS = (
 )
 
 
+_BY_OWNER = "allocates the owner and the tensor separately, and supports negative strides"
+
+
 def _owners(topic: str, case: str, name: str, limit: Limit, arrow: float) -> Row:
     """`arrow` is the maximum cost as a fraction of arrow-rs' cost."""
     programs = {
@@ -70,6 +73,7 @@ ROWS = (
         "a tensor of a `Vec`: make, view with `ndarray`, delete",
         "instructions",
         {_OURS: (_DLPARK, "fletching"), "dlpark": (_DLPARK, "dlpark")},
+        (Limit("dlpark", 1.6, reason=_BY_OWNER),),
     ),
     Row(
         "Async streams",
