@@ -236,7 +236,7 @@ def _curve(cells: Sequence[Cell]) -> list[list[str]]:
 
 def _peers(peers: Sequence[Peer]) -> list[list[str]]:
     return [
-        ["compared with", "which is", "what it does"],
+        ["compared with", "kind", "what it does"],
         *([f"{peer.name} {peer.version}".rstrip(), peer.kind, peer.more] for peer in peers),
     ]
 
