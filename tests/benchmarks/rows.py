@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What a peer is.
+# Kinds of peers.
 LIBRARY = "other libraries"
 BY_HAND = "hand-written code"
 WITHOUT = "code without the interface"
