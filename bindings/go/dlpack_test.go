@@ -533,3 +533,17 @@ func TestExchange(t *testing.T) {
 	_, err = fletching.FindExchange(nil)
 	expectError(t, err, syscall.EINVAL, "table is nil")
 }
+
+func TestMovesOfTensorAllocateOnlyItsOwner(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("counters of coverage allocate")
+	}
+	tensor := must(fletching.TensorOf([]int32{1, 2}))
+	count := testing.AllocsPerRun(1000, func() {
+		tensor = must(fletching.ImportTensor(must(tensor.Export())))
+	})
+	tensor.Close()
+	if count > 4 && !raceEnabled {
+		t.Errorf("expected 4 allocations of Go for an export and an import, got %v", count)
+	}
+}

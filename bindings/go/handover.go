@@ -37,10 +37,12 @@ func handOver(direction, number int32, address unsafe.Pointer) {
 
 // validated returns the address of a handler or tensor, or of its wrapper.
 func validated(direction, number int32, address unsafe.Pointer) unsafe.Pointer {
-	if validates && address != nil {
-		handOver(direction, number, unsafe.Pointer(&address))
+	if !validates || address == nil {
+		return address
 	}
-	return address
+	given := address // C gets the address of a copy: otherwise each call allocates, also while validates is false
+	handOver(direction, number, unsafe.Pointer(&given))
+	return given
 }
 
 func tensorNumber(isLegacy bool) int32 {
