@@ -307,7 +307,8 @@ func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTensor(uintptr(address), false), nil
+	tensor := validated(directionImport, numberTensor, abi.Pointer(uintptr(address)))
+	return newTensor(uintptr(tensor), false), nil
 }
 
 // WorkStream returns the framework's current work stream, for a tensor returned by a function without synchronization.

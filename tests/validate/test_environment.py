@@ -171,10 +171,10 @@ def test_unknown_value_is_one_line(column: str, library: Path) -> None:
     assert len(run.lines) <= PROCESSES
 
 
-@pytest.mark.parametrize("value", ["log", "abort"])
+@pytest.mark.parametrize("value", ["log", "abort:data", "aborted"])
 def test_missing_library_is_one_line(column: str, value: str) -> None:
     run = play(column, (RUDE,), value, MISSING)
-    assert run.is_aborted == (value == "abort"), run.output
+    assert run.is_aborted == (value == "abort:data"), run.output
     for line in run.lines:
         assert line.startswith("FLETCHING_VALIDATE: cannot load ")
         assert str(MISSING) in line

@@ -20,6 +20,10 @@
 #include <utility>
 #include <vector>
 
+#if !defined(_WIN32) && !defined(__wasi__)
+#include <pthread.h>
+#endif
+
 #include "fletching/validate.h"
 #include "rules.hpp"
 #include "stress.hpp"
@@ -185,7 +189,15 @@ inline void Log::end() noexcept {
 class Records {
  public:
   static Records& get() {
-    static auto* const records = new Records;
+    static auto* const records = [] {
+      auto* const made = new Records;
+#if !defined(_WIN32) && !defined(__wasi__)
+      // Holds the lock during a fork, so that no other thread leaves it locked in the child.
+      pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
+                     [] { get().mutex_.unlock(); });
+#endif
+      return made;
+    }();
     return *records;
   }
 

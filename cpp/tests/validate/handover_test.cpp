@@ -3,10 +3,19 @@
 // FLETCHING_VALIDATE. The variable is read once, so each test sets it in a child process.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <thread>
+#include <vector>
+
+#ifndef _WIN32
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 #include "fletching/abi.h"
 #include "fletching/dlpack.h"
@@ -31,6 +40,12 @@ ArrowSchema schema_with(std::int64_t flags) {
 /// A warning: unknown bits.
 void import_odd_schema() {
   ArrowSchema schema = schema_with(-1);
+  import_struct(FLETCHING_HANDOVER_SCHEMA, &schema);
+  schema.release(&schema);
+}
+
+void import_even_schema() {
+  ArrowSchema schema = schema_with(0);
   import_struct(FLETCHING_HANDOVER_SCHEMA, &schema);
   schema.release(&schema);
 }
@@ -86,19 +101,121 @@ TEST(ValidateHandover, ReportsUnknownValueOnce) {
   expect("", release_twice, kReturns, "^$");
 }
 
+/// Whether a second import of the struct at `address` leaves it unchanged, and the first does not.
+template <class Value>
+bool is_wrapped_once(std::int32_t kind, Value* address) {
+  const Value first = *address;
+  import_struct(kind, address);
+  const Value wrapped = *address;
+  FletchingValidateHandover(FLETCHING_HANDOVER_EXPORT, kind, address);
+  return std::memcmp(&first, &wrapped, sizeof first) != 0 &&
+         std::memcmp(address, &wrapped, sizeof wrapped) == 0;
+}
+
+template <class Raw>
+Raw released_by(void (*release)(Raw*)) {
+  Raw raw{};
+  raw.release = release;
+  return raw;
+}
+
 TEST(ValidateHandover, WrapsOnce) {
   const auto body = [] {
     ArrowSchema schema = schema_with(0);
-    import_struct(FLETCHING_HANDOVER_SCHEMA, &schema);
-    const ArrowSchema wrapped = schema;
-    FletchingValidateHandover(FLETCHING_HANDOVER_EXPORT, FLETCHING_HANDOVER_SCHEMA, &schema);
-    if (schema.private_data != wrapped.private_data) std::abort();
+    ArrowDeviceArray array{};
+    array.device_type = ARROW_DEVICE_CPU;
+    array.device_id = -1;
+    array.array = released_by<ArrowArray>([](ArrowArray* self) { self->release = nullptr; });
+    auto stream = released_by<ArrowArrayStream>([](auto* self) { self->release = nullptr; });
+    auto devices = released_by<ArrowDeviceArrayStream>([](auto* self) { self->release = nullptr; });
+    ArrowArray plain = array.array;
+    const bool are_wrapped = is_wrapped_once(FLETCHING_HANDOVER_SCHEMA, &schema) &&
+                             is_wrapped_once(FLETCHING_HANDOVER_ARRAY, &plain) &&
+                             is_wrapped_once(FLETCHING_HANDOVER_DEVICE_ARRAY, &array) &&
+                             is_wrapped_once(FLETCHING_HANDOVER_STREAM, &stream) &&
+                             is_wrapped_once(FLETCHING_HANDOVER_DEVICE_STREAM, &devices);
+    if (!are_wrapped) std::abort();
     schema.release(&schema);
     import_struct(FLETCHING_HANDOVER_SCHEMA, &schema);  // released
     if (schema.release != nullptr) std::abort();
   };
+  expect("log:protocol", body, kReturns, "");  // the streams have no callbacks
+}
+
+TEST(ValidateHandover, WrapsPointedStructsOnce) {
+  const auto body = [] {
+    ArrowAsyncDeviceStreamHandler raw_handler{};
+    ArrowAsyncDeviceStreamHandler* handler = &raw_handler;
+    DLManagedTensor raw_tensor{};
+    raw_tensor.dl_tensor.device = {kDLCPU, 0};
+    DLManagedTensor* tensor = &raw_tensor;
+    if (!is_wrapped_once(FLETCHING_HANDOVER_HANDLER, &handler)) std::abort();
+    if (!is_wrapped_once(FLETCHING_HANDOVER_LEGACY_TENSOR, &tensor)) std::abort();
+  };
+  expect("log:protocol", body, kReturns, "");
+}
+
+/// A stream of one string that is not UTF-8.
+ArrowArrayStream stream_of_odd_text() {
+  auto stream = released_by<ArrowArrayStream>([](auto* self) { self->release = nullptr; });
+  stream.get_schema = [](ArrowArrayStream*, ArrowSchema* out) {
+    *out = schema_with(0);
+    out->format = "u";
+    return 0;
+  };
+  stream.get_next = [](ArrowArrayStream*, ArrowArray* out) {
+    static constexpr std::int32_t kOffsets[] = {0, 1};
+    static const void* buffers[] = {nullptr, kOffsets, "\xff"};
+    *out = released_by<ArrowArray>([](ArrowArray* self) { self->release = nullptr; });
+    out->length = 1;
+    out->n_buffers = 3;
+    out->buffers = buffers;
+    return 0;
+  };
+  stream.get_last_error = [](ArrowArrayStream*) -> const char* { return nullptr; };
+  return stream;
+}
+
+TEST(ValidateHandover, ReadsBuffersOfStreamAtLevelData) {
+  const auto body = [] {
+    ArrowArrayStream stream = stream_of_odd_text();
+    import_struct(FLETCHING_HANDOVER_STREAM, &stream);
+    ArrowSchema schema;
+    ArrowArray batch;
+    if (stream.get_schema(&stream, &schema) != 0) std::abort();
+    if (stream.get_next(&stream, &batch) != 0) std::abort();
+    schema.release(&schema);
+    batch.release(&batch);
+    stream.release(&stream);
+  };
+  expect("log:data", body, kReturns, "UTF-8");
+  expect("log:shape", body, kReturns, "^$");
+}
+
+#ifndef _WIN32
+TEST(ValidateHandover, ChildOfForkImports) {
+  const auto body = [] {
+    std::atomic<bool> is_over = false;
+    std::vector<std::jthread> importers;
+    for (int i = 0; i < 3; ++i) {
+      importers.emplace_back([&] {
+        while (!is_over) import_even_schema();
+      });
+    }
+    for (int i = 0; i < 50; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        import_even_schema();
+        ::_exit(0);
+      }
+      int status = -1;
+      if (::waitpid(child, &status, 0) != child || status != 0) std::abort();
+    }
+    is_over = true;
+  };
   expect("log", body, kReturns, "^$");
 }
+#endif
 
 TEST(ValidateHandover, WrapsTensors) {
   const auto body = [] {

@@ -47,7 +47,8 @@ fn find() -> Option<Function> {
     if let Err(error) = &found {
         let text = error.message();
         let _ = writeln!(std::io::stderr(), "fletching: {VARIABLE}: {text}");
-        if var_os(VARIABLE).is_some_and(|value| value.as_encoded_bytes().starts_with(b"abort")) {
+        let value = var_os(VARIABLE).unwrap_or_default();
+        if value == "abort" || value.as_encoded_bytes().starts_with(b"abort:") {
             std::process::abort();
         }
     }

@@ -120,6 +120,7 @@ public final class DlpackExchange {
       if (result != 0) {
         Kind.TENSOR.markReleased(slot.address); // the pointer, if any, is not owned
       }
+      Handover.IMPORT.validate(Kind.TENSOR, slot.address);
       Tensor tensor = new Tensor(Kind.TENSOR, slot);
       if (error == null && !tensor.isReleased()) {
         return tensor;

@@ -23,6 +23,7 @@ enum Handover {
   /** Loaded by the first struct. */
   private static final class Layer {
     static final Library LIBRARY = Library.fletching("FLETCHING_VALIDATE");
+    static final Symbol CHECK_LAYOUT = LIBRARY.symbol("FletchingCheckLayout", "ila");
     static final Symbol FUNCTION = LIBRARY.symbol("FletchingValidateHandover", "viia");
     static final boolean IS_FOUND = find();
 
@@ -30,11 +31,12 @@ enum Handover {
       try {
         LIBRARY.load();
         FUNCTION.require();
+        Validation.requireLayout(CHECK_LAYOUT, LIBRARY.title);
         return true;
       } catch (FletchingException missing) {
         System.err.println(
             "fletching: " + missing.getMessage() + ", or set FLETCHING_LIBRARY to its path");
-        if (VALUE.startsWith("abort")) {
+        if (VALUE.equals("abort") || VALUE.startsWith("abort:")) {
           C.call("v", C.symbol(0, "abort"));
         }
         return false;

@@ -255,20 +255,29 @@ public final class Validation {
     if (isChecked) {
       return;
     }
-    if (POINTER != 8) {
-      throw FletchingException.unsupported(operation + ": expected a JVM with 64-bit pointers");
-    }
     try {
       LIBRARY.load();
     } catch (FletchingException e) {
       throw e.named(operation);
     }
+    requireLayout(CHECK_LAYOUT, operation);
+    isChecked = true;
+  }
+
+  /**
+   * Compares the layouts of the structs with those of a library.
+   *
+   * @throws FletchingException EINVAL if they differ
+   */
+  static void requireLayout(Symbol check, String operation) {
+    if (POINTER != 8) {
+      throw FletchingException.unsupported(operation + ": expected a JVM with 64-bit pointers");
+    }
     long text = Native.allocate(TEXT, operation);
     try {
-      failed(operation, (int) CHECK_LAYOUT.call(LAYOUT, text), text);
+      failed(operation, (int) check.call(LAYOUT, text), text);
     } finally {
       C.free(text);
     }
-    isChecked = true;
   }
 }
