@@ -2,6 +2,7 @@
 #ifndef FLETCHING_PRODUCER_BACKEND_HPP
 #define FLETCHING_PRODUCER_BACKEND_HPP
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "fletching/abi.h"
 #include "message.hpp"
+#include "watch.hpp"
 
 namespace fletching::producer {
 
@@ -120,6 +122,11 @@ class Backend {
   // The copies are synchronous.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* buffer) noexcept = 0;
+  // A buffer that has its pages of the process to itself, and whose every read, also by the device,
+  // goes through them. Throws ENOTSUP if this device reads in another way.
+  virtual void* allocate_in_pages(size_t, Pages*) {
+    fail(ENOTSUP, std::string(name()) + ": the device's reads of its memory cannot be watched");
+  }
   virtual void copy_to(void* buffer, const void* host, size_t bytes) = 0;
   virtual void copy_from(void* host, const void* buffer, size_t bytes) = 0;
 

@@ -94,6 +94,9 @@ struct CudaApi {
     }
   }
 
+  static void* contents(const void* memory) {
+    return stand_in_contents<Functions>(kRuntime, memory);
+  }
   static void* new_word() { return allocate(MemoryKind::kPinned, sizeof(uint32_t)); }
   static void free_word(void* word) noexcept { free(MemoryKind::kPinned, word); }
 

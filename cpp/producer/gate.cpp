@@ -49,6 +49,26 @@ int FletchingProducerGateOpen(struct FletchingProducerGate* gate,
   });
 }
 
+int FletchingProducerGateWatch(struct FletchingProducerGate* gate,
+                               struct FletchingMessage* message) {
+  return guarded(message, [&] {
+    require_pointer("gate", gate);
+    gate->filler->watch();
+  });
+}
+
+int FletchingProducerGateAccesses(struct FletchingProducerGate* gate, int32_t* before,
+                                  int32_t* after, struct FletchingMessage* message) {
+  return guarded(message, [&] {
+    require_pointer("gate", gate);
+    require_pointer("before", before);
+    require_pointer("after", after);
+    const Accesses accesses = gate->filler->accesses();
+    *before = accesses.before;
+    *after = accesses.after;
+  });
+}
+
 int FletchingProducerGateDestroy(struct FletchingProducerGate* gate,
                                  struct FletchingMessage* message) {
   const std::unique_ptr<FletchingProducerGate> owned(gate);

@@ -60,6 +60,18 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerGateCreate(const char* backend,
 /* Runs the work behind the gate. Opening it again has no effect. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerGateOpen(struct FletchingProducerGate* gate,
                                                         struct FletchingMessage* message);
+/* Watches the buffers of later exports behind the shut gate. Their content is there from the start,
+ * and every read of the process or of the device that comes before the gate opens is a read that
+ * did not wait. At most one gate is watched at a time, on Linux, and while the process handles no
+ * other SIGSEGV. Returns ENOTSUP if the device's reads cannot be seen: on vulkan, ext_dev and GPUs.
+ */
+FLETCHING_PRODUCER_EXPORT int FletchingProducerGateWatch(struct FletchingProducerGate* gate,
+                                                         struct FletchingMessage* message);
+/* The number of watched buffers that were first accessed before and after the gate was opened.
+ * Waits until the events behind the gate have completed, so open it first. */
+FLETCHING_PRODUCER_EXPORT int FletchingProducerGateAccesses(struct FletchingProducerGate* gate,
+                                                            int32_t* before, int32_t* after,
+                                                            struct FletchingMessage* message);
 /* Opens the gate, waits for the work behind it, and frees the gate even on an error. Arrays
  * exported behind it may live on. The memory of arrays released earlier is freed here. NULL is
  * allowed. */

@@ -253,9 +253,14 @@ class Gpu : public Backend {
   }
 
   void* allocate(size_t bytes) override {
-    void* buffer = Reserve<Api>::instance().allocate(kind_, std::max<size_t>(bytes, 1));
-    transfers_.add_buffer();
-    return buffer;
+    return allocate_aligned(bytes, Reserve<Api>::kAlignment);
+  }
+  void* allocate_in_pages(size_t bytes, Pages* pages) override {
+    void* buffer = allocate_aligned(bytes, kPageBytes);
+    *pages = {Api::contents(buffer), whole_pages(bytes)};
+    if (pages->begin != nullptr) return buffer;
+    free(buffer);
+    return Backend::allocate_in_pages(bytes, pages);
   }
   void free(void* buffer) noexcept override {
     transfers_.remove_buffer();
@@ -292,6 +297,11 @@ class Gpu : public Backend {
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<GpuQueue<Api>>(); }
 
  private:
+  void* allocate_aligned(size_t bytes, size_t alignment) {
+    void* buffer = Reserve<Api>::instance().allocate(kind_, std::max<size_t>(bytes, 1), alignment);
+    transfers_.add_buffer();
+    return buffer;
+  }
   template <class Work>
   void transfer(Work work) {
     transfers_.run([&](GpuQueue<Api>& queue) {
@@ -319,6 +329,16 @@ template <class Functions>
 bool is_stand_in(const VendorRuntime& runtime) {
   const auto loaded = loaded_runtime<Functions>(runtime);
   return loaded && find_symbol((*loaded)->library.handle, "FletchingStandinCalls") != nullptr;
+}
+
+// The host address of a stand-in's memory. Returns NULL for a GPU, whose reads do not fault.
+template <class Functions>
+void* stand_in_contents(const VendorRuntime& runtime, const void* memory) {
+  const auto loaded = loaded_runtime<Functions>(runtime);
+  const auto contents = loaded ? reinterpret_cast<void* (*)(const void*)>(find_symbol(
+                                     (*loaded)->library.handle, "FletchingStandinContents"))
+                               : nullptr;
+  return contents == nullptr ? nullptr : contents(memory);
 }
 
 // A stand-in runs no device code: its image names its built-in kernels.

@@ -9,13 +9,18 @@
 
 namespace fletching::producer {
 
-Allocation::Allocation(Backend& backend, const Bytes& bytes, bool inverted)
-    : backend_(backend), buffer_(backend.allocate(bytes.size())) {
+Allocation::Allocation(Backend& backend, const Bytes& bytes, bool inverted, Watch* watch)
+    : backend_(backend) {
+  Pages pages{};
+  const bool is_watched = watch != nullptr && !bytes.empty();
+  buffer_ =
+      is_watched ? backend.allocate_in_pages(bytes.size(), &pages) : backend.allocate(bytes.size());
   try {
     Bytes content = bytes;
     if (inverted) std::ranges::transform(content, content.begin(), std::bit_not());
     if (!content.empty()) backend_.copy_to(buffer_, content.data(), content.size());
     add_allocation(buffer_, &bytes);
+    if (is_watched) watch->add(pages);
   } catch (...) {
     backend_.free(buffer_);
     throw;
@@ -47,7 +52,20 @@ std::shared_ptr<Filler> Filler::ungated(Backend& backend) {
 
 void Filler::open() {
   const std::lock_guard lock(mutex_);
+  if (watch_ != nullptr) watch_->open();
   if (gate_ != nullptr) gate_->open();
+}
+
+void Filler::watch() {
+  Pages pages{};
+  backend_.free(backend_.allocate_in_pages(1, &pages));
+  watch_ = std::make_unique<Watch>();
+}
+
+Accesses Filler::accesses() {
+  if (watch_ == nullptr) fail(ENOENT, "gate: not watched: expected FletchingProducerGateWatch");
+  queue_->finish();
+  return watch_->accesses();
 }
 
 void Filler::close() {
@@ -57,6 +75,7 @@ void Filler::close() {
     kept.swap(kept_);
     if (gate_ != nullptr) gate_->open();
     if (queue_ != nullptr) queue_->finish();
+    watch_.reset();
   }
 }
 
@@ -102,8 +121,9 @@ Memory::~Memory() {
 
 const void* Memory::add(const Bytes& bytes) {
   Filler& filler = *work_->filler_;
-  const bool later = filler.queue_ != nullptr;
-  allocations_.push_back(std::make_unique<Allocation>(filler.backend_, bytes, later));
+  const bool later = filler.queue_ != nullptr && filler.watch_ == nullptr;
+  allocations_.push_back(
+      std::make_unique<Allocation>(filler.backend_, bytes, later, filler.watch_.get()));
   void* buffer = allocations_.back()->buffer();
   if (later && !bytes.empty()) {
     const std::lock_guard lock(filler.mutex_);

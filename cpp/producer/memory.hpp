@@ -15,8 +15,8 @@ namespace fletching::producer {
 // One buffer, freed with the object. It records the catalogue bytes that it was made from.
 class Allocation {
  public:
-  // `inverted`: with every bit inverted.
-  Allocation(Backend& backend, const Bytes& bytes, bool inverted);
+  // `inverted`: with every bit inverted. `watch`: NULL, or counts the first access.
+  Allocation(Backend& backend, const Bytes& bytes, bool inverted, Watch* watch = nullptr);
   ~Allocation();
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
@@ -44,6 +44,10 @@ class Filler {
 
   Backend& backend() const { return backend_; }
   void open();
+  // Watches later exports: no work fills them, so that each access is a consumer's.
+  void watch();
+  // Waits for the gated work, then counts. Throws ENOENT without watch().
+  Accesses accesses();
 
   // Opens the gate, waits for the work, and frees the memory of released arrays.
   void close();
@@ -56,6 +60,7 @@ class Filler {
   std::mutex mutex_;
   std::unique_ptr<Queue> queue_;  // NULL without queues
   std::unique_ptr<Gate> gate_;    // NULL without a gate
+  std::unique_ptr<Watch> watch_;  // NULL: not watched
   // Everything exported behind the gate: its work may still be pending when it is released.
   std::vector<std::shared_ptr<Memory>> kept_;
 };

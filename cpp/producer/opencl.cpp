@@ -2,6 +2,8 @@
 #include "runtimes/opencl.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,10 @@ constexpr const char* kKernel =
     "  const size_t step = get_global_size(0);\n"
     "  for (size_t i = get_global_id(0); i < bytes; i += step) buffer[i] = ~buffer[i];\n"
     "}\n";
+
+constexpr cl_bitfield kClMemUseHostPtr = 1 << 3;
+constexpr cl_uint kClDeviceType = 0x1000;
+constexpr cl_bitfield kClDeviceTypeCpu = 1 << 1;
 
 // Set when the device is found; not used earlier.
 const Functions* g_cl = nullptr;
@@ -225,6 +231,21 @@ class OpenCl : public Backend {
     transfers_.add_buffer();
     return memory;
   }
+  void* allocate_in_pages(size_t bytes, Pages* pages) override {
+    if (!is_cpu_) return Backend::allocate_in_pages(bytes, pages);
+    void* memory = ::operator new(whole_pages(bytes), std::align_val_t{kPageBytes});
+    {
+      const std::lock_guard lock(mutex_);
+      kept_.push_back(memory);
+    }
+    cl_int status = kClSuccess;
+    cl_mem buffer = g_cl->cl_create_buffer(root_.context.get(), kClMemReadWrite | kClMemUseHostPtr,
+                                           bytes, memory, &status);
+    check("clCreateBuffer", status);
+    transfers_.add_buffer();
+    *pages = {memory, whole_pages(bytes)};
+    return buffer;
+  }
   void free(void* buffer) noexcept override {
     transfers_.remove_buffer();
     g_cl->cl_release_mem_object(static_cast<cl_mem>(buffer));
@@ -265,6 +286,10 @@ class OpenCl : public Backend {
     char name[256] = {};
     check("clGetDeviceInfo",
           g_cl->cl_get_device_info(root.device, kClDeviceName, sizeof name - 1, name, nullptr));
+    cl_bitfield type = 0;
+    check("clGetDeviceInfo",
+          g_cl->cl_get_device_info(root.device, kClDeviceType, sizeof type, &type, nullptr));
+    is_cpu_ = (type & kClDeviceTypeCpu) != 0;
     root_ = std::move(root);
     return std::string("OpenCL: ") + name;
   }
@@ -290,6 +315,9 @@ class OpenCl : public Backend {
 
   Finding finding_;
   Root root_;
+  bool is_cpu_ = false;
+  std::mutex mutex_;
+  std::vector<void*> kept_;  // never freed: a command of the consumer may still read it
   Transfers<OpenClQueue> transfers_{[this] { return std::make_unique<OpenClQueue>(root_); }};
 };
 

@@ -27,6 +27,7 @@ class Reserve {
  public:
   static constexpr size_t kBlockBytes = size_t{4} << 20;
   static constexpr size_t kWords = 4;
+  static constexpr size_t kAlignment = 256;  // like the vendors' allocations
 
   // Never destroyed: arrays may be released at process exit.
   static Reserve& instance() {
@@ -67,11 +68,12 @@ class Reserve {
     collect();
   }
 
-  // Throws ENOMEM if a gate is shut and the blocks are used up.
-  void* allocate(MemoryKind kind, size_t bytes) {
+  // Throws ENOMEM if a gate is shut and the blocks are used up. `alignment` is also the unit of the
+  // size, and counts only while a gate is shut.
+  void* allocate(MemoryKind kind, size_t bytes, size_t alignment = kAlignment) {
     const typename Api::Current current;
     const std::lock_guard lock(mutex_);
-    if (shut_ > 0) return slice(kind, bytes);
+    if (shut_ > 0) return slice(kind, bytes, alignment);
     later_.reserve(live_ + 1);  // so that free() need not allocate
     void* memory = Api::allocate(kind, bytes);
     ++live_;
@@ -113,23 +115,24 @@ class Reserve {
       blocks_.push_back(std::make_unique<Block>(MemoryKind::kManaged));
     }
   }
-  // Aligned like the vendors' allocations.
-  static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+  static size_t rounded(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
   // Returns NULL if no block has room.
-  Block* find(MemoryKind kind, size_t bytes) {
+  Block* find(MemoryKind kind, size_t bytes, size_t alignment) {
     for (const auto& block : blocks_) {
-      if (block->kind == kind && kBlockBytes - block->used >= rounded(bytes)) return block.get();
+      const size_t end = rounded(block->used, alignment) + rounded(bytes, alignment);
+      if (block->kind == kind && end <= kBlockBytes) return block.get();
     }
     return nullptr;
   }
-  void* slice(MemoryKind kind, size_t bytes) {
-    Block* block = find(kind, bytes);
+  void* slice(MemoryKind kind, size_t bytes, size_t alignment) {
+    Block* block = find(kind, bytes, alignment);
     if (block == nullptr) {
       fail(ENOMEM, "memory: reserve used up: expected fewer allocations while a gate is shut");
     }
+    block->used = rounded(block->used, alignment);
     void* slice = static_cast<char*>(block->begin) + block->used;
     slices_.emplace(slice, block);
-    block->used += rounded(bytes);
+    block->used += rounded(bytes, alignment);
     ++block->slices;
     return slice;
   }

@@ -84,6 +84,9 @@ struct HipApi {
   }
 
   // HIP streams can only wait on 8 bytes of signal memory, which not every device supports.
+  static void* contents(const void* memory) {
+    return stand_in_contents<Functions>(kRuntime, memory);
+  }
   static void* new_word() {
     const Functions& hip = *g_root.functions;
     int32_t can_wait = 0;

@@ -45,6 +45,10 @@ int64_t FletchingStandinCalls(const char* function);
 // does not wait is then done.
 void FletchingStandinSettle(void);
 
+// Returns the host address of the contents of device, pinned or managed memory. `address` itself is
+// unreadable for device memory. Returns NULL if the address is in no allocation.
+void* FletchingStandinContents(const void* address);
+
 // Returns the number of live objects, and fills `counts` unless it is NULL. Each reference to a
 // primary context counts as one.
 int64_t FletchingStandinLeaks(struct FletchingStandinCounts* counts);

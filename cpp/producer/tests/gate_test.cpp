@@ -1,5 +1,8 @@
 // The gate, on every backend with queues.
 #include <array>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <regex>
 #include <tuple>
 
@@ -187,6 +190,58 @@ TEST_P(GateBackendTest, VerifyRejectsOtherData) {
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), FLETCHING_PRODUCER_OLD, nullptr, &message),
             EBADMSG);
   EXPECT_STREQ(message.text, "case int32: / buffer 1: byte 0 is new, expected old");
+}
+
+// Watched data is there from the start, and a read counts once, before or after.
+TEST_P(GateBackendTest, WatchCountsReadsBeforeAndAfterOpening) {
+  FletchingMessage message;
+  int32_t before = -1;
+  int32_t after = -1;
+  EXPECT_EQ(FletchingProducerGateAccesses(gate_.get(), &before, &after, &message), ENOENT);
+  const int code = FletchingProducerGateWatch(gate_.get(), &message);
+  if (backend_ == "vulkan" || backend_ == "ext_dev") {
+    EXPECT_EQ(code, ENOTSUP);
+    EXPECT_EQ(std::string(message.text),
+              backend_ + ": the device's reads of its memory cannot be watched");
+    return;
+  }
+  ASSERT_EQ(code, 0) << message.text;
+  const OwnedGate other = new_gate(backend_);
+  EXPECT_EQ(FletchingProducerGateWatch(other.get(), &message), EBUSY);
+  export_array("int32");
+  ArrowSchema schema;
+  ArrowDeviceArray late;
+  ASSERT_EQ(FletchingProducerExportArrayBehind(gate_.get(), "int32", &schema, &late, &message), 0);
+  const OwnedQueue queue = new_queue(backend_);
+  for (int i = 0; i < 2; ++i) read(queue, "int32", array_);
+  EXPECT_GT(verify(queue, FLETCHING_PRODUCER_NEW), 0);
+  wait_on(late, queue);
+  read(queue, "int32", late);
+  open(gate_);
+  EXPECT_GT(verify(queue, FLETCHING_PRODUCER_NEW), 0);
+  ASSERT_EQ(FletchingProducerGateAccesses(gate_.get(), &before, &after, &message), 0);
+  EXPECT_EQ(before, 1);
+  EXPECT_EQ(after, 1);
+  release(late.array);
+  release(schema);
+}
+
+// A fault elsewhere reaches the earlier handler.
+TEST(GateWatchDeathTest, PassesOtherFaultsOn) {
+  const std::string reason = why_absent("opencl");
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  const auto fault = [] {
+    std::signal(SIGSEGV, [](int) { std::_Exit(23); });
+    const OwnedGate gate = new_gate("opencl");
+    FletchingMessage message;
+    const volatile std::uintptr_t address = 8;
+    if (FletchingProducerGateWatch(gate.get(), &message) == 0) {
+      *reinterpret_cast<volatile char*>(address) = 1;
+    }
+    std::_Exit(1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(fault(), testing::ExitedWithCode(23), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GateBackendTest, testing::ValuesIn(backend_names()),

@@ -85,6 +85,12 @@ FLETCHING_STANDIN_API void FletchingStandinSettle(void) {
   while (!engine().settled()) std::this_thread::yield();
 }
 
+FLETCHING_STANDIN_API void* FletchingStandinContents(const void* address) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const auto found = engine().memory.find(begin);
+  return found == nullptr ? nullptr : found->bytes.get() + (begin - found->address);
+}
+
 FLETCHING_STANDIN_API int64_t FletchingStandinLeaks(FletchingStandinCounts* counts) {
   const FletchingStandinCounts alive = engine().counts();
   if (counts != nullptr) *counts = alive;

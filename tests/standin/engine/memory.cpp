@@ -14,14 +14,15 @@ namespace {
 // Reserved for the lifetime of the process. A larger range may not fit beside a thread sanitizer.
 constexpr std::size_t kReserve = std::size_t{1} << 36;
 constexpr std::size_t kAlignment = 256;
-constexpr int kFresh = 0xA5;  // fresh memory is not zeroed
+constexpr std::size_t kPage = 4096;  // a driver maps whole pages for the host
+constexpr int kFresh = 0xA5;         // fresh memory is not zeroed
 
 std::size_t rounded(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
 void FreeBytes::operator()(std::byte* bytes) const {
-  ::operator delete(bytes, std::align_val_t{kAlignment});
+  ::operator delete(bytes, std::align_val_t{kPage});
 }
 
 std::byte* Span::pin(std::shared_ptr<Allocation>& owner) const {
@@ -72,7 +73,7 @@ std::uintptr_t Memory::allocate(MemoryKind kind, std::size_t size,
   const std::lock_guard lock(mutex_);
   require(size <= kDeviceBytes - used_bytes(context->device()), Status::kOutOfMemory);
   auto allocation = std::make_shared<Allocation>();
-  void* bytes = ::operator new(rounded(size), std::align_val_t{kAlignment});
+  void* bytes = ::operator new(rounded(size), std::align_val_t{kPage});
   allocation->bytes.reset(static_cast<std::byte*>(bytes));
   std::memset(bytes, kFresh, size);
   allocation->kind = kind;

@@ -89,6 +89,18 @@ TEST_F(Cuda, SettleCompletesUngatedWork) {
   for (const CUstream each : {gated, behind, free}) EXPECT_EQ(cuStreamDestroy(each), CUDA_SUCCESS);
 }
 
+TEST_F(Cuda, ContentsReturnsHostAddressOfMemory) {
+  const CUdeviceptr memory = numbers();
+  const auto* const device = reinterpret_cast<const unsigned char*>(memory);
+  const auto* const contents =
+      static_cast<const unsigned char*>(FletchingStandinContents(device + 1));
+  ASSERT_NE(contents, nullptr);
+  EXPECT_NE(contents, device + 1);
+  EXPECT_EQ(contents[0], 0) << "fresh memory is 0xA5";
+  ASSERT_EQ(cuMemFree(memory), CUDA_SUCCESS);
+  EXPECT_EQ(FletchingStandinContents(device), nullptr);
+}
+
 TEST_F(Cuda, GateInDeviceMemoryOpensFromOtherStream) {
   const CUstream waiting = stream();
   const CUstream opening = stream();
