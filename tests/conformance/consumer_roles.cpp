@@ -2,6 +2,7 @@
 //
 // Plain functions that consume: they get the structs of the hostile peer, of the corpus and of the
 // reference producer. The validation layer wraps the valid ones.
+#include <algorithm>
 #include <string_view>
 
 #include "fletching/roles.h"
@@ -10,6 +11,7 @@
 #include "streams.hpp"
 #include "tensors.hpp"
 #include "traced.hpp"
+#include "waits.hpp"
 
 namespace fletching::conformance {
 namespace {
@@ -162,8 +164,8 @@ template <class Function, class Raw>
 struct ArrayConsumer {
   const Target& target;
 
-  void give_array(Case& played, const Given& given, Held<ArrowSchema>& schema,
-                  Held<ArrowDeviceArray>& device) const {
+  int give_array(Case& played, const Given& given, Held<ArrowSchema>& schema,
+                 Held<ArrowDeviceArray>& device) const {
     Held<Raw> array;
     take(device.value, &array);
     if (given.is_valid()) {
@@ -175,7 +177,7 @@ struct ArrayConsumer {
         give(target, given, [&] { return function_of<Function>(target)(&schema, &array); });
     expect_taken(played, schema.value, code, "the schema");
     expect_taken(played, array.value, code, "the array");
-    judge_result(played, given, code);
+    return code;
   }
 
   void play(Run& run) const {
@@ -183,20 +185,20 @@ struct ArrayConsumer {
       Held<ArrowSchema> schema;
       Held<ArrowDeviceArray> array;
       (void)FletchingHostileExportArray(given.name.c_str(), &schema, &array, nullptr);
-      give_array(played, given, schema, array);
+      judge_result(played, given, give_array(played, given, schema, array));
     });
     each_of_corpus(run, kFletchingCorpusArray, [&](Case& played, const Given& given) {
       Held<ArrowSchema> schema;
       Held<ArrowDeviceArray> array;
       (void)FletchingCorpusExportSchema(given.name.c_str(), &schema, nullptr);
       (void)FletchingCorpusExportArray(given.name.c_str(), &array, nullptr);
-      give_array(played, given, schema, array);
+      judge_result(played, given, give_array(played, given, schema, array));
     });
     each_of_catalogue(run, [&](Case& played, const Given& given, const char* name) {
       Held<ArrowSchema> schema;
       Held<ArrowDeviceArray> array;
       (void)FletchingProducerExportArray("cpu", name, &schema, &array, nullptr);
-      give_array(played, given, schema, array);
+      judge_result(played, given, give_array(played, given, schema, array));
     });
   }
 };
@@ -214,12 +216,17 @@ template <class Function, class Raw>
 struct StreamConsumer {
   const Target& target;
 
-  void give_stream(Case& played, const Given& given, Held<Raw>& stream) const {
+  int give_stream(Case& played, const Given& given, Held<Raw>& stream) const {
     trace_stream(stream.value);
     if (given.is_valid()) wrap_stream(stream.value);
-    const std::int64_t before = g_failures;
     const int code = give(target, given, [&] { return function_of<Function>(target)(&stream); });
     expect_taken(played, stream.value, code, "the stream");
+    return code;
+  }
+
+  void judge_stream(Case& played, const Given& given, Held<Raw>& stream) const {
+    const std::int64_t before = g_failures;
+    const int code = give_stream(played, given, stream);
     judge_result(played, given, code, g_failures - before - (code != 0 ? 1 : 0));
   }
 
@@ -236,7 +243,7 @@ struct StreamConsumer {
     each_given(run, party, [&](Case& played, const Given& given) {
       Held<Raw> stream;
       (void)export_stream(given.name.c_str(), &stream);
-      give_stream(played, given, stream);
+      judge_stream(played, given, stream);
     });
   }
 };
@@ -246,7 +253,7 @@ void play_stream_corpus(Run& run,
   each_of_corpus(run, kFletchingCorpusStream, [&](Case& played, const Given& given) {
     Held<ArrowArrayStream> stream;
     (void)FletchingCorpusExportStream(given.name.c_str(), &stream, nullptr);
-    consumer.give_stream(played, given, stream);
+    consumer.judge_stream(played, given, stream);
   });
 }
 
@@ -256,7 +263,7 @@ void play_stream_catalogue(
   each_of_catalogue(run, [&](Case& played, const Given& given, const char* name) {
     Held<ArrowDeviceArrayStream> stream;
     (void)FletchingProducerExportStream("cpu", name, kBatches, kNever, &stream, nullptr);
-    consumer.give_stream(played, given, stream);
+    consumer.judge_stream(played, given, stream);
   });
 }
 
@@ -290,6 +297,19 @@ struct TensorConsumer {
   }
 };
 
+// --- Data behind a gate ---
+
+Given gated(const char* backend) {
+  return {std::string("wait.") + backend, std::string(backend) + ", with a pending event",
+          kFletchingHostileAccepted, false};
+}
+
+/// At the level data the layer itself would wait and read.
+Target without_data(Target target) {
+  target.level = (std::min)(target.level, FLETCHING_VALIDATE_SHAPE);
+  return target;
+}
+
 // --- Async streams ---
 
 void give_producer(Case& played, const Target& target, const Given& given) {
@@ -315,6 +335,26 @@ void play_array_consumer(Run& run, const Target& target) {
 
 void play_device_array_consumer(Run& run, const Target& target) {
   ArrayConsumer<FletchingDeviceArrayConsumer, ArrowDeviceArray>{target}.play(run);
+  const Target shallow = without_data(target);
+  const ArrayConsumer<FletchingDeviceArrayConsumer, ArrowDeviceArray> consumer{shallow};
+  play_waits(run, [&](Case& played, const char* backend) {
+    const char* verdict = "";
+    // A consumer of columns refuses a batch, and a consumer of batches refuses a column.
+    for (const char* name : {"record_batch", "int32"}) {
+      WaitTrial trial(played, backend);
+      trial.run([&] {
+        Held<ArrowSchema> schema;
+        Held<ArrowDeviceArray> array;
+        played.call("export", FletchingProducerExportArrayBehind, trial.gate(), name, &schema,
+                    &array);
+        if (played.is_wrong()) return ENOTSUP;
+        return consumer.give_array(played, gated(backend), schema, array);
+      });
+      verdict = trial.judge();
+      if (std::string_view(verdict) != "refuses") break;
+    }
+    return verdict;
+  });
 }
 
 void play_stream_consumer(Run& run, const Target& target) {
@@ -328,6 +368,19 @@ void play_device_stream_consumer(Run& run, const Target& target) {
   consumer.play(run, kFletchingHostileStream);
   consumer.play(run, kFletchingHostileDeviceStream);
   play_stream_catalogue(run, consumer);
+  const Target shallow = without_data(target);
+  const StreamConsumer<FletchingDeviceStreamConsumer, ArrowDeviceArrayStream> giver{shallow};
+  play_waits(run, [&](Case& played, const char* backend) {
+    WaitTrial trial(played, backend);
+    trial.run([&] {
+      Held<ArrowDeviceArrayStream> stream;
+      played.call("export", FletchingProducerExportStreamBehind, trial.gate(), "record_batch",
+                  kBatches, kNever, &stream);
+      if (played.is_wrong()) return ENOTSUP;
+      return giver.give_stream(played, gated(backend), stream);
+    });
+    return trial.judge();
+  });
 }
 
 void play_tensor_consumer(Run& run, const Target& target) {

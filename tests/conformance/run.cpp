@@ -105,8 +105,9 @@ Case::~Case() {
   }
   const char* const played = is_wrong() ? "wrong" : "right";
   const char* const verdict = unplayed_ != nullptr ? unplayed_ : played;
-  const FletchingConformanceResult result{run_.group(), name_.c_str(), verdict,
-                                          answer_,      rule_.c_str(), fault_.c_str()};
+  const std::string answer = about_.empty() ? answer_ : answer_ + (": " + about_);
+  const FletchingConformanceResult result{run_.group(),   name_.c_str(), verdict,
+                                          answer.c_str(), rule_.c_str(), fault_.c_str()};
   run_.report(result);
   if (cell_) run_.report(*cell_, result, compared_, own_releases_);
 }

@@ -81,6 +81,11 @@ class Case {
   void called(const std::string& text) noexcept;
   void not_supported() noexcept { unplayed_ = "not-supported"; }
   void absent() noexcept { unplayed_ = "absent"; }
+  /// Sets the answer to "answer: about". `answer` must be a literal.
+  void describe(const char* answer, std::string about) noexcept {
+    answer_ = answer;
+    about_ = std::move(about);
+  }
   /// Records the answer. An error without a printable message is a fault.
   void answered(const Answer& answer, bool is_read);
   /// A fault if the subject returned an error.
@@ -94,6 +99,7 @@ class Case {
   std::string name_;
   const char* unplayed_ = nullptr;  // the verdict of a case that was not played
   const char* answer_ = "";
+  std::string about_;
   std::string_view excused_;
   std::string fault_;
   std::string rule_;

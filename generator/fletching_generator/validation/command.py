@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import json
 import sys
@@ -153,6 +154,7 @@ def as_json(judgement: Judgement, target: Target, rules: Rules) -> dict[str, Any
         "ok": not (judgement.count("error") + judgement.count("warning")),
         "target": target.name,
         "cases": [{"name": case.name, "verdict": case.verdict} for case in judgement.cases],
+        "waits": [dataclasses.asdict(wait) for wait in judgement.waits],
         "findings": [_finding(finding, rules) for finding in judgement.findings],
         "incomplete": judgement.problem or None,
     }

@@ -13,6 +13,7 @@ Line = Mapping[str, Any]  # one line of fletching-validate (tests/conformance/ch
 SEVERITIES = ("error", "warning", "note")
 _KEPT_CALLS = 16
 _BROKEN = ", given a broken struct"
+_WAIT = "wait."  # the cases of tests/conformance/waits.hpp
 
 # Findings without a published rule, with their meaning.
 CHECKS = {
@@ -61,10 +62,20 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Wait:
+    """A consumer's use of device data before and after sync_event completed."""
+
+    device: str  # "cuda_host"
+    verdict: str  # "waits", "reads early", ... (tests/conformance/waits.hpp), or how it ended
+    about: str  # the device's name, or why it is absent
+
+
+@dataclass(frozen=True)
 class Case:
     name: str  # "stream-producer/read"
     verdict: str  # "right", "wrong", "not-supported", "absent"
     findings: tuple[Finding, ...] = ()
+    wait: Wait | None = None
 
 
 @dataclass
@@ -74,6 +85,10 @@ class Judgement:
     cases: list[Case] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     problem: str = ""  # why the run could not start or end
+
+    @property
+    def waits(self) -> list[Wait]:
+        return [case.wait for case in self.cases if case.wait]
 
     def count(self, severity: str) -> int:
         return sum(finding.severity == severity for finding in self.findings)
@@ -154,4 +169,9 @@ class _Case:
         self.findings.append(Finding(rule, severity, party, "", text, self.name, tuple(self.calls)))
 
     def result(self, line: Line) -> Case:
-        return Case(f"{line['group']}/{line['name']}", line["verdict"], tuple(self.findings))
+        name, wait = f"{line['group']}/{line['name']}", None
+        if line["name"].startswith(_WAIT):
+            answer = line["answer"] or f"{line.get('ended')}: {line['message']}"
+            verdict, _, about = answer.partition(": ")
+            wait = Wait(line["name"].removeprefix(_WAIT), verdict, about)
+        return Case(name, line["verdict"], tuple(self.findings), wait)

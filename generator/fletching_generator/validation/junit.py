@@ -29,12 +29,15 @@ def _add_case(suite: ElementTree.Element, case: Case) -> bool:
     group, _, name = case.name.partition("/")
     element = ElementTree.SubElement(suite, "testcase", classname=group, name=_clean(name))
     failures = [finding for finding in case.findings if finding.severity != "note"]
+    text = f"{case.wait.verdict}: {case.wait.about}" if case.wait else case.verdict
     if case.verdict in ("not-supported", "absent"):
-        ElementTree.SubElement(element, "skipped", message=case.verdict)
+        ElementTree.SubElement(element, "skipped", message=_clean(text))
     for finding in failures:
         message = _clean(f"{finding.path}: {finding.message}" if finding.path else finding.message)
         failure = ElementTree.SubElement(element, "failure", type=finding.rule, message=message)
         failure.text = _clean("\n".join(finding.history))
+    if case.wait:
+        ElementTree.SubElement(element, "system-out").text = _clean(text)
     return bool(failures)
 
 

@@ -28,7 +28,8 @@ def as_sarif(judgement: Judgement, target: Target, rules: Rules, version: str) -
         ],
     }
     results = [_result(finding, ids.index(finding.rule), target) for finding in judgement.findings]
-    run = {"tool": {"driver": driver}, "results": results}
+    waits = {wait.device: f"{wait.verdict}: {wait.about}" for wait in judgement.waits}
+    run = {"tool": {"driver": driver}, "results": results, "properties": {"waits": waits}}
     return {"$schema": _SCHEMA, "version": _SARIF, "runs": [run]}
 
 

@@ -38,6 +38,11 @@ def _summary(judgement: Judgement, target: Target, notes: bool) -> Iterator[str]
     if hidden and not notes:
         rules = ", ".join(f"{rule} ({count})" for rule, count in hidden.items())
         yield f"notes: {rules}; --notes shows them"
+    devices: dict[tuple[str, str], list[str]] = {}
+    for wait in judgement.waits:
+        devices.setdefault((wait.verdict, wait.about), []).append(wait.device)
+    for (verdict, about), names in devices.items():
+        yield f"{verdict}: {', '.join(names)} ({about})"
     unsupported = sum(case.verdict in ("not-supported", "absent") for case in judgement.cases)
     left_out = f", {unsupported} not supported" if unsupported else ""
     counts = [f"{_plural(judgement.count(severity), severity)}" for severity in SEVERITIES]

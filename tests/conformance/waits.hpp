@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a plain function waits for sync_event: it gets data behind a gate that opens when the
+// function has returned, or can do nothing more before the event.
+#ifndef FLETCHING_TESTS_CONFORMANCE_WAITS_HPP
+#define FLETCHING_TESTS_CONFORMANCE_WAITS_HPP
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "gated.hpp"
+#include "roles.hpp"
+
+namespace fletching::conformance {
+
+/// The devices with events of a vendor's runtime.
+inline constexpr std::array kWaitDevices{"cuda",      "cuda_host", "cuda_managed", "rocm",
+                                         "rocm_host", "opencl",    "vulkan"};
+
+/// Returns when all other threads of the process sleep: they wait for a gate or are idle. A loop
+/// that queries an event never sleeps, so returns also after they have computed for a second.
+void await_rest() noexcept;
+
+/// One call of the function with data behind a shut gate, whose buffers are watched if the device
+/// allows it.
+class WaitTrial {
+ public:
+  WaitTrial(Case& played, const char* backend);
+  WaitTrial(const WaitTrial&) = delete;
+  WaitTrial& operator=(const WaitTrial&) = delete;
+
+  [[nodiscard]] FletchingProducerGate* gate() const noexcept { return gate_.get(); }
+
+  /// Makes the call on this thread, while another thread opens the gate. `call` returns the result
+  /// of the function.
+  template <class Call>
+  void run(const Call& call) {
+    std::atomic<bool> has_returned = false;
+    std::jthread opener([&] {
+      await_rest();
+      is_blocked_ = !has_returned;
+      is_released_ = account_.problem().empty();
+      (void)FletchingProducerGateOpen(gate(), nullptr);
+    });
+    code_ = call();
+    has_returned = true;
+    opener.join();
+  }
+  /// Call it when the structs are released. Reports a read before the event and a missing release.
+  /// Returns "waits", "reads early", "refuses", "ignores the event" or, if the reads are not
+  /// watched, "unknown".
+  const char* judge();
+
+ private:
+  void count_accesses();
+
+  Case& played_;
+  Account account_;
+  Gate gate_;
+  bool is_watched_;
+  bool is_blocked_ = false;   // when the gate was opened
+  bool is_released_ = false;  // when the gate was opened
+  std::int32_t before_ = 0;
+  std::int32_t after_ = 0;
+  int code_ = 0;
+};
+
+/// Plays a case for each device. `trial(played, backend)` returns the verdict.
+template <class Trial>
+void play_waits(Run& run, const Trial& trial) {
+  for (const char* backend : kWaitDevices) {
+    play_case(run, std::string("wait.") + backend, [&](Case& played) {
+      std::int32_t presence = FLETCHING_PRODUCER_ABSENT;
+      FletchingMessage about{};
+      (void)FletchingProducerBackendPresence(backend, &presence, &about);
+      const bool is_there = presence != FLETCHING_PRODUCER_ABSENT;
+      const char* const verdict = is_there ? trial(played, backend) : "absent";
+      if (!is_there) played.absent();
+      if (std::string_view(verdict) == "refuses") played.not_supported();
+      played.describe(verdict, about.text);
+    });
+  }
+}
+
+}  // namespace fletching::conformance
+
+#endif  // FLETCHING_TESTS_CONFORMANCE_WAITS_HPP

@@ -1,0 +1,229 @@
+/* Consumers of device arrays and streams, right and wrong, that read a byte of each array. They use
+ * the core (cpp/bundle) for waits, OpenCL, and the drivers of CUDA and HIP. */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include "fletching/events.h"
+#include "fletching/roles.h"
+
+/* --- Queues: streams of the vendor, made once --- */
+
+typedef int (*Create)(void** stream, unsigned flags);
+typedef int (*Copy)(void* to, const void* from, size_t bytes, void* stream);
+typedef int (*CopyOfKind)(void* to, const void* from, size_t bytes, int kind, void* stream);
+typedef int (*Finish)(void* stream);
+
+enum { kNonBlocking = 1, kDefaultKind = 4 };
+
+static void* g_driver; /* libcuda or libamdhip64 */
+static void* g_queue;
+
+static void* Find(const char* name) { return dlsym(g_driver, name); }
+
+/* CUDA needs a current context on this thread. */
+static int OpenCuda(void) {
+  g_driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (g_driver == NULL) return ENODEV;
+  void* context = NULL;
+  ((int (*)(unsigned))Find("cuInit"))(0);
+  ((int (*)(void**, int))Find("cuDevicePrimaryCtxRetain"))(&context, 0);
+  ((int (*)(void*))Find("cuCtxPushCurrent_v2"))(context);
+  return ((Create)Find("cuStreamCreate"))(&g_queue, kNonBlocking) == 0 ? 0 : EIO;
+}
+
+static int OpenHip(void) {
+  g_driver = dlopen("libamdhip64.so.7", RTLD_NOW);
+  if (g_driver == NULL) return ENODEV;
+  return ((Create)Find("hipStreamCreateWithFlags"))(&g_queue, kNonBlocking) == 0 ? 0 : EIO;
+}
+
+static int OpenOpenCl(const void* buffer) {
+  cl_context context = NULL;
+  cl_device_id device = NULL;
+  clGetMemObjectInfo((cl_mem)buffer, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL);
+  clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(cl_device_id), &device, NULL);
+  g_queue = clCreateCommandQueue(context, device, 0, NULL);
+  return g_queue == NULL ? EIO : 0;
+}
+
+static int IsCuda(ArrowDeviceType type) {
+  return type == ARROW_DEVICE_CUDA || type == ARROW_DEVICE_CUDA_HOST ||
+         type == ARROW_DEVICE_CUDA_MANAGED;
+}
+static int IsHip(ArrowDeviceType type) {
+  return type == ARROW_DEVICE_ROCM || type == ARROW_DEVICE_ROCM_HOST;
+}
+
+static const void* FirstBuffer(const struct ArrowDeviceArray* array) {
+  const struct ArrowArray* leaf = &array->array;
+  if (leaf->n_children > 0) leaf = leaf->children[0];
+  return leaf->n_buffers > 1 && leaf->length > 0 ? leaf->buffers[1] : NULL;
+}
+
+/* Returns 0 if there is a queue for the array, else ENOTSUP. */
+static int Open(const struct ArrowDeviceArray* array) {
+  const ArrowDeviceType type = array->device_type;
+  if (array->array.release == NULL || FirstBuffer(array) == NULL) return ENOTSUP;
+  if (!IsCuda(type) && !IsHip(type) && type != ARROW_DEVICE_OPENCL) return ENOTSUP;
+  g_queue = NULL;
+  if (IsCuda(type)) return OpenCuda();
+  return IsHip(type) ? OpenHip() : OpenOpenCl(FirstBuffer(array));
+}
+
+static void EnqueueRead(const struct ArrowDeviceArray* array) {
+  static char byte;
+  const void* buffer = FirstBuffer(array);
+  if (IsCuda(array->device_type)) {
+    ((Copy)Find("cuMemcpyAsync"))(&byte, buffer, 1, g_queue);
+  } else if (IsHip(array->device_type)) {
+    ((CopyOfKind)Find("hipMemcpyAsync"))(&byte, buffer, 1, kDefaultKind, g_queue);
+  } else {
+    clEnqueueReadBuffer(g_queue, (cl_mem)buffer, CL_FALSE, 0, 1, &byte, 0, NULL, NULL);
+    clFlush(g_queue);
+  }
+}
+
+/* Also waits for the queue. */
+static void Read(const struct ArrowDeviceArray* array) {
+  EnqueueRead(array);
+  if (IsCuda(array->device_type)) {
+    ((Finish)Find("cuStreamSynchronize"))(g_queue);
+  } else if (IsHip(array->device_type)) {
+    ((Finish)Find("hipStreamSynchronize"))(g_queue);
+  } else {
+    clFinish(g_queue);
+  }
+}
+
+/* Reads on the host if the memory is there. */
+static void ReadOnHost(const struct ArrowDeviceArray* array) {
+  const ArrowDeviceType type = array->device_type;
+  const int is_host = type == ARROW_DEVICE_CUDA_HOST || type == ARROW_DEVICE_CUDA_MANAGED ||
+                      type == ARROW_DEVICE_ROCM_HOST;
+  if (!is_host) return Read(array);
+  (void)*(const volatile char*)FirstBuffer(array);
+}
+
+static void Release(struct ArrowDeviceArray* array) { array->array.release(&array->array); }
+
+/* --- Ways to take an array: the consumer owns it if the result is 0 --- */
+
+typedef int Take(struct ArrowDeviceArray* array);
+
+static int WaitOnHost(struct ArrowDeviceArray* array) {
+  int code = Open(array);
+  if (code == 0) code = FletchingDeviceArraySynchronize(array, NULL);
+  if (code != 0) return code;
+  ReadOnHost(array);
+  Release(array);
+  return 0;
+}
+
+static int WaitUnread(struct ArrowDeviceArray* array) {
+  int code = Open(array);
+  if (code == 0) code = FletchingDeviceArraySynchronize(array, NULL);
+  if (code == 0) Release(array);
+  return code;
+}
+
+/* Returns while the event is pending. */
+static int WaitOnStream(struct ArrowDeviceArray* array) {
+  int code = Open(array);
+  const struct FletchingStream stream = FletchingStreamOfArray(g_queue);
+  if (code == 0) code = FletchingDeviceArrayWaitOn(array, stream, FLETCHING_CAPTURE_REFUSE, NULL);
+  if (code != 0) return code;
+  EnqueueRead(array);
+  return FletchingDeviceArrayReleaseAfter(array, stream, FLETCHING_CAPTURE_REFUSE, NULL);
+}
+
+static int QueryInLoop(struct ArrowDeviceArray* array) {
+  int code = Open(array);
+  for (int ready = 0; code == 0 && ready == 0; sched_yield()) {
+    code = FletchingDeviceArrayReady(array, &ready, NULL);
+  }
+  if (code != 0) return code;
+  ReadOnHost(array);
+  Release(array);
+  return 0;
+}
+
+static int ReadEarly(struct ArrowDeviceArray* array) {
+  const int code = Open(array);
+  if (code != 0) return code;
+  ReadOnHost(array);
+  Release(array);
+  return 0;
+}
+
+/* The read is on a queue, and the function has returned before it. */
+static int ReadEarlyOnStream(struct ArrowDeviceArray* array) {
+  const int code = Open(array);
+  if (code != 0) return code;
+  EnqueueRead(array);
+  return FletchingDeviceArrayReleaseAfter(array, FletchingStreamOfArray(g_queue),
+                                          FLETCHING_CAPTURE_REFUSE, NULL);
+}
+
+static int Ignore(struct ArrowDeviceArray* array) {
+  if (Open(array) != 0) return ENOTSUP;
+  Release(array);
+  return 0;
+}
+
+static int Keep(struct ArrowDeviceArray* array) {
+  if (Open(array) != 0) return ENOTSUP;
+  array->array.release = NULL;
+  return 0;
+}
+
+static int Refuse(struct ArrowDeviceArray* array) {
+  (void)array;
+  return ENOTSUP;
+}
+
+/* --- The roles --- */
+
+static int TakeArray(struct ArrowSchema* schema, struct ArrowDeviceArray* array, Take* take) {
+  if (schema->release == NULL) return EINVAL;
+  const int code = take(array);
+  if (code == 0) schema->release(schema);
+  return code;
+}
+
+static int TakeStream(struct ArrowDeviceArrayStream* stream, Take* take) {
+  struct ArrowDeviceArray array;
+  int code = stream->get_next == NULL ? EINVAL : 0;
+  while (code == 0) {
+    memset(&array, 0, sizeof array);
+    code = stream->get_next(stream, &array);
+    if (code != 0 || array.array.release == NULL) break;
+    code = take(&array);
+    if (code != 0) Release(&array);
+  }
+  stream->release(stream);
+  return code;
+}
+
+#define CONSUMER(name, take)                                                     \
+  int name##_array(struct ArrowSchema* schema, struct ArrowDeviceArray* array) { \
+    return TakeArray(schema, array, take);                                       \
+  }                                                                              \
+  int name##_stream(struct ArrowDeviceArrayStream* stream) { return TakeStream(stream, take); }
+
+CONSUMER(wait_on_host, WaitOnHost)
+CONSUMER(wait_unread, WaitUnread)
+CONSUMER(wait_on_stream, WaitOnStream)
+CONSUMER(query_in_loop, QueryInLoop)
+CONSUMER(read_early, ReadEarly)
+CONSUMER(read_early_on_stream, ReadEarlyOnStream)
+CONSUMER(ignore, Ignore)
+CONSUMER(keep, Keep)
+CONSUMER(refuse, Refuse)
