@@ -44,6 +44,12 @@ One row for each library, severity and rule, with the first case. The command of
 again, in an environment with the library, or after `make conformance` with
 `--interpreter build/libraries/LIBRARY/bin/python`.
 """
+WAITS = """
+## Consumers of device data
+
+[What a consumer does](../validate.md#does-a-consumer-wait) with data whose event is pending. CUDA
+and ROCm are stand-ins, OpenCL is PoCL, and Vulkan is lavapipe.
+"""
 
 
 def targets(library: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -104,6 +110,13 @@ def page(
     lines += _table("library", "version", "released", "exercised", *SEVERITIES, "suite")
     for name, library in data["libraries"].items():
         lines.append(_library(name, library, results["libraries"].get(name), suites))
+    verdicts = [
+        _row(name, title, verdict)
+        for name in data["libraries"]
+        for title, verdict in results["libraries"].get(name, {}).get("waits", {}).items()
+    ]
+    if verdicts:
+        lines += [WAITS, *_table("library", "consumer", "verdict"), *verdicts]
     lines += [FINDINGS, *_table("library", "severity", "rule", "finding", "again")]
     for name in data["libraries"]:
         for row in results["libraries"].get(name, {}).get("findings", ()):

@@ -164,6 +164,8 @@ def call(command: list[str], seconds: int, environment: Mapping[str, str]) -> tu
 def validate(python: Path, options: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
     command = [sys.executable, "-m", "fletching_generator.cli", "validate", *options]
     command += ["--interpreter", str(python), "--timeout", str(CASE_SECONDS), "--json"]
+    if any(option.startswith("device-") for option in options):
+        environment = {"LD_LIBRARY_PATH": "build/lib/standin", **environment}
     code, output, errors = call(command, TARGET_SECONDS, environment)
     if code not in (0, 1):
         raise TableError(f"{' '.join(command)}: exit code {code}\n{errors}")
@@ -203,7 +205,20 @@ def summary(library: Mapping[str, Any], reports: Mapping[str, Any]) -> dict[str,
             if title not in row["targets"]:
                 row["targets"].append(title)
     order = sorted(rows.values(), key=lambda row: page.SEVERITIES.index(row["severity"]))
-    return {"version": library["version"], "cases": dict(sorted(cases.items())), "findings": order}
+    return {
+        "version": library["version"],
+        "cases": dict(sorted(cases.items())),
+        "waits": {title: waits(report) for title, report in reports.items() if report["waits"]},
+        "findings": order,
+    }
+
+
+def waits(report: Mapping[str, Any]) -> str:
+    """Returns the devices of each verdict: "waits: cuda, opencl; refuses: vulkan"."""
+    devices: dict[str, list[str]] = {}
+    for wait in report["waits"]:
+        devices.setdefault(wait["verdict"], []).append(wait["device"])
+    return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in devices.items())
 
 
 def found(finding: Mapping[str, str]) -> str:
@@ -222,9 +237,9 @@ def link(url: str) -> str:
 def changes(kept: Mapping[str, Any], got: Mapping[str, Any]) -> Iterator[str]:
     for name, now in got.items():
         before = kept.get(name, {"version": None, "cases": None, "findings": []})
-        for key in ("version", "cases"):
-            if before[key] != now[key]:
-                yield f"{name}: {key}: expected {before[key]}, got {now[key]}"
+        for key in ("version", "cases", "waits"):
+            if (expected := before.get(key) or None) != (now[key] or None):
+                yield f"{name}: {key}: expected {expected}, got {now[key]}"
         for row in before["findings"]:
             if row not in now["findings"]:
                 yield f"{name}: no longer, or not the same: {row}"

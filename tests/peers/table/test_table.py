@@ -45,6 +45,7 @@ def _report(*findings: dict[str, Any], **different: Any) -> dict[str, Any]:
     return {
         "target": "feather",
         "cases": [case, case],
+        "waits": [],
         "findings": list(findings),
         "incomplete": None,
         **different,
@@ -98,6 +99,19 @@ def test_changes_name_each_difference() -> None:
     assert [change.partition(": {")[0] for change in table.changes(now, before)] == ["feather: new"]
     newer = {"feather": {**now["feather"], "version": "1.3.0"}}
     assert list(table.changes(now, newer)) == ["feather: version: expected 1.2.0, got 1.3.0"]
+
+
+def test_page_has_verdict_of_each_device() -> None:
+    devices = {"cuda": "waits", "vulkan": "refuses", "opencl": "waits"}
+    waits = [{"device": name, "verdict": verdict} for name, verdict in devices.items()]
+    found = table.summary(LIBRARY, {"take": _report(waits=waits), "array": _report()})
+    assert found["waits"] == {"take": "waits: cuda, opencl; refuses: vulkan"}
+    results = {"measured": "", "libraries": {"feather": found}}
+    lines = page.page(DATA, results, {}, SUITES).splitlines()
+    assert "| feather | take | waits: cuda, opencl; refuses: vulkan |" in lines
+    assert list(table.changes({"feather": _summary()}, {"feather": found})) == [
+        "feather: waits: expected None, got {'take': 'waits: cuda, opencl; refuses: vulkan'}"
+    ]
 
 
 def test_unjudged_names_missing_and_superfluous_entries() -> None:
