@@ -36,6 +36,7 @@ PAGE = ROOT / "docs" / "measured" / "conformance.md"
 REPOSITORY = "https://github.com/fletching/fletching/blob/main/"
 UV = str(Path(sys.executable).with_name("uv"))
 INSTALL_SECONDS, TARGET_SECONDS, CASE_SECONDS = 900, 300, 20
+STANDINS = {"LD_LIBRARY_PATH": "build/lib/standin"}
 HEADER = "# Written by table.py --write; findings.yaml explains the findings.\n"
 
 
@@ -165,7 +166,7 @@ def validate(python: Path, options: list[str], environment: Mapping[str, str]) -
     command = [sys.executable, "-m", "fletching_generator.cli", "validate", *options]
     command += ["--interpreter", str(python), "--timeout", str(CASE_SECONDS), "--json"]
     if any(option.startswith("device-") for option in options):
-        environment = {"LD_LIBRARY_PATH": "build/lib/standin", **environment}
+        environment = {**STANDINS, **environment}
     code, output, errors = call(command, TARGET_SECONDS, environment)
     if code not in (0, 1):
         raise TableError(f"{' '.join(command)}: exit code {code}\n{errors}")
@@ -188,14 +189,16 @@ def summary(library: Mapping[str, Any], reports: Mapping[str, Any]) -> dict[str,
             raise TableError(f"{report['target']}: incomplete: {report['incomplete']}")
         for finding in report["findings"]:
             key = finding["severity"], finding["rule"], page.BROKEN in finding["message"]
+            case = finding["case"].partition("/")[2]
+            standins = STANDINS if case.startswith("wait.") else {}
             first = {
                 "severity": finding["severity"],
                 "rule": finding["rule"],
                 "link": link(finding["url"]),
                 "found": found(finding),
                 "again": page.command(
-                    [*options[title], "--case", finding["case"].partition("/")[2]],
-                    library.get("environment", {}),
+                    [*options[title], "--case", case],
+                    {**standins, **library.get("environment", {})},
                 ),
                 "cases": 0,
                 "targets": [],
