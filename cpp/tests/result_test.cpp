@@ -116,6 +116,19 @@ TEST(Result, TransformWrapsReturnValue) {
   EXPECT_EQ(**moved, 5);
 }
 
+struct Point {
+  int x;
+  [[nodiscard]] int twice() const { return 2 * x; }
+};
+
+TEST(Result, CallableMayBeMemberPointer) {
+  Point point{4};
+  EXPECT_EQ(Result<Point>(point).transform(&Point::x).value(), 4);
+  EXPECT_EQ(Result<Point>(point).transform(&Point::twice).value(), 8);
+  EXPECT_EQ(Result<Point*>(&point).transform(&Point::x).value(), 4);
+  EXPECT_EQ(Result<Point*>(&point).transform(&Point::twice).value(), 8);
+}
+
 TEST(Result, OrElseRunsOnlyForError) {
   const auto instead = [](const Error& error) -> Result<int> { return error.code(); };
   EXPECT_EQ(Result<int>(failure()).or_else(instead).value(), EIO);
