@@ -315,12 +315,14 @@ ROWS = (
         "fletching/array_builder.hpp fletching/schema_builder.hpp fletching/stream_producer.hpp",
         "nanoarrow/nanoarrow.hpp",
         "arrow/c/bridge.h arrow/builder.h",
+        at_most=3.1,
     ),
     _compile(
         "headers to import device arrays and wait for their events",
         "fletching/sync_event.hpp",
         "nanoarrow/nanoarrow_device.hpp",
         "arrow/c/bridge.h",
+        at_most=2,
     ),
     _compile("headers to export DLPack tensors", "fletching/dlpack.hpp", "", "arrow/c/dlpack.h"),
     _compile(

@@ -75,10 +75,11 @@ Fletching and the hand-written programs are compiled with -O2. Each program is o
 same loop and the same peer, which the compiler cannot see into. Instructions and allocations come
 from valgrind's callgrind: the difference of two runs with different numbers of rounds, divided by
 the rounds, so that starting the program does not count. A compiler's instructions come from
-cachegrind. The CUDA stand-in's own time is part of both times of a row. Times come from up to
-{turns} turns over all rows of all languages; in a turn the programs of a row run one after the
-other. A ratio is taken within a turn. Java runs one JMH fork in a turn. The bytes of Java are those
-of its heap; the bytes of the others come from malloc.
+cachegrind. Counts come first, a row on each core. Times come then, one program at a time, from up
+to {turns} turns over all rows of all languages; in a turn the programs of a row run one after the
+other. A ratio is taken within a turn. The CUDA stand-in's own time is part of both times of a row.
+Java runs one JMH fork in a turn. The bytes of Java are those of its heap; the bytes of the others
+come from malloc.
 
 Measured with {versions}.
 
