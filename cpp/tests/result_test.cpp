@@ -127,6 +127,8 @@ TEST(Result, CallableMayBeMemberPointer) {
   EXPECT_EQ(Result<Point>(point).transform(&Point::twice).value(), 8);
   EXPECT_EQ(Result<Point*>(&point).transform(&Point::x).value(), 4);
   EXPECT_EQ(Result<Point*>(&point).transform(&Point::twice).value(), 8);
+  using Owned = Result<std::unique_ptr<Point>>;
+  EXPECT_EQ(Owned(std::make_unique<Point>(point)).transform(&Point::twice).value(), 8);
 }
 
 TEST(Result, OrElseRunsOnlyForError) {

@@ -97,6 +97,16 @@ concept MakesValue = std::is_constructible_v<T, U> && !kIsResult<std::remove_cvr
                      !std::is_same_v<std::remove_cvref_t<U>, std::in_place_t> &&
                      !std::is_same_v<std::remove_cvref_t<U>, Error>;
 
+/// The class of a member pointer.
+template <class Pointer>
+struct ClassOfPointer;
+template <class Member, class Class>
+struct ClassOfPointer<Member Class::*> {
+  using type = Class;
+};
+template <class Pointer>
+using ClassOf = typename ClassOfPointer<Pointer>::type;
+
 /// std::invoke for at most one argument. Its header, <functional>, takes a compiler two thirds as
 /// long as the rest of this one.
 template <class F>
@@ -108,8 +118,8 @@ constexpr decltype(auto) call(F&& f, T&& value) {
   using Callable = std::remove_cvref_t<F>;
   if constexpr (!std::is_member_pointer_v<Callable>) {
     return std::forward<F>(f)(std::forward<T>(value));
-  } else if constexpr (std::is_pointer_v<std::remove_cvref_t<T>>) {
-    return call(f, *value);
+  } else if constexpr (!std::is_base_of_v<ClassOf<Callable>, std::remove_cvref_t<T>>) {
+    return call(f, *value);  // a pointer, also a smart one
   } else if constexpr (std::is_member_function_pointer_v<Callable>) {
     return (std::forward<T>(value).*f)();
   } else {
