@@ -161,8 +161,8 @@ def test_abort_ends_process_at_first_error(column: str, library: Path) -> None:
     assert RELEASED_TWICE in run.lines
 
 
-def test_unknown_value_is_one_line(column: str, library: Path) -> None:
-    run = play(column, (RUDE,), "1", library)
+def test_unknown_value_is_one_line(library: Path) -> None:
+    run = play("cpp", (RUDE,), "1", library)
     assert run.code == 0, run.output
     assert {*run.lines} == {
         "FLETCHING_VALIDATE: unknown value: expected log or abort, alone or with :protocol, "
