@@ -181,3 +181,26 @@ def test_missing_library_is_one_line(column: str, value: str) -> None:
         assert line.endswith("set FLETCHING_LIBRARY to its path")
     # After an abort the suite plays the next case in a new process.
     assert run.is_aborted or 1 <= len(run.lines) <= PROCESSES
+
+
+OTHER_LAYOUT = """
+#include <stdlib.h>
+#include <string.h>
+int FletchingCheckLayout(unsigned long long layout, char* message) {
+  strcpy(message, "layout: others");
+  return 22;
+}
+void FletchingValidateHandover(int direction, int kind, void* address) { abort(); }
+"""
+
+
+def test_library_with_other_layout_is_not_called(column: str, tmp_path: Path) -> None:
+    library = tmp_path / "libother.so"
+    compiler = ["cc", "-shared", "-fPIC", "-o", str(library), "-x", "c", "-"]
+    subprocess.run(compiler, input=OTHER_LAYOUT, text=True, check=True)
+    run = play(column, (RUDE,), "log", library)
+    assert run.code == 0, run.output
+    assert 1 <= len(run.lines) <= PROCESSES
+    for line in run.lines:
+        assert line.startswith("FLETCHING_VALIDATE: ")
+        assert "layout: others" in line
