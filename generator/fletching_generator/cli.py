@@ -241,7 +241,7 @@ def _add_validate(add: Any) -> None:
         "find the rules of the Arrow C interfaces and of DLPack that a library breaks",
         epilog=_exit_codes(
             "no error and no warning",
-            "a rule is broken, or the library crashes, hangs or leaks",
+            "an error or a warning: a broken rule, a crash, a hang or a leak",
             "could not run: no such library or function, or fletching-validate is missing",
         )
         + f"\n\n{validation.ROLES_HELP}",

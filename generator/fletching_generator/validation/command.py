@@ -41,10 +41,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="shared library and the C function to call",
     )
     command.add_argument(
-        "--as", dest="role", choices=ROLES, metavar="ROLE", help="role of the function (see below)"
+        "--as",
+        dest="role",
+        choices=ROLES,
+        metavar="ROLE",
+        help="role of the function (see below); required with LIBRARY:FUNCTION",
     )
     command.add_argument(
-        "--subject", metavar="LIBRARY", help="shared library with a table of functions"
+        "--subject",
+        metavar="LIBRARY",
+        help="shared library with a table of functions, for the conformance suite",
     )
     command.add_argument(
         "--python", metavar="MODULE:EXPRESSION", help="Python object that exports data"
@@ -52,19 +58,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--consumes",
         action="store_true",
-        help="with --python: the expression is a function that takes such an object, by default "
-        "in the role stream-consumer",
+        help="with --python: the expression is a function that takes such an object, in "
+        "the role stream-consumer unless --as names another",
     )
     command.add_argument(
         "--interpreter",
         default=sys.executable,
         metavar="PYTHON",
-        help="Python that has the module (default: the one that runs this command)",
+        help="with --python: Python that has the module (default: the one that runs this command)",
     )
     command.add_argument(
         "--group", action="append", default=[], help="with --subject: only this group (repeatable)"
     )
-    command.add_argument("--case", help="only this case, or all with a prefix, such as 'stream.*'")
+    command.add_argument(
+        "--case", help="only this case, such as read, or all with a prefix, such as 'wait.*'"
+    )
     command.add_argument(
         "--skip",
         action="append",
@@ -76,7 +84,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--level",
         choices=LEVELS,
         default="data",
-        help="check the calls, also the structs, or also the buffers (default: data)",
+        help="check only the calls, also the structs, or also the buffers (default: data); "
+        "not with --subject",
     )
     command.add_argument(
         "--timeout",
@@ -94,10 +103,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--record", type=Path, metavar="FILE", help="write every call and its result as JSON"
     )
     command.add_argument(
-        "--replay", type=Path, metavar="FILE", help="check a recorded run, without the library"
+        "--replay",
+        type=Path,
+        metavar="FILE",
+        help="check a recorded run again, without the library",
     )
     command.add_argument("--explain", metavar="RULE", help="print a rule, its source and examples")
-    command.add_argument("--notes", action="store_true", help="also print notes")
+    command.add_argument("--notes", action="store_true", help="also print the notes")
     command.set_defaults(run=run_validate)
 
 
