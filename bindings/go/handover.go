@@ -40,7 +40,7 @@ func validated(direction, number int32, address unsafe.Pointer) unsafe.Pointer {
 	if !validates || address == nil {
 		return address
 	}
-	given := address // C gets the address of a copy: otherwise each call allocates, also while validates is false
+	given := address // C gets the address of a copy: the parameter's would put it on the heap in every call
 	handOver(direction, number, unsafe.Pointer(&given))
 	return given
 }

@@ -23,8 +23,8 @@ constexpr int kCallsPerRound = 32;
 constexpr int kLeakRounds = 4;
 constexpr int kManyRounds = 32;
 constexpr int kRepeats = 4;
-// The size of malloc's smallest block. A process that grows by less for each call does not leak one
-// with each: a just-in-time compiler may be at work.
+// malloc's smallest block. A process that grows by less per call does not leak a block in each: a
+// just-in-time compiler, for example, allocates too.
 constexpr std::size_t kSmallestBlock = 4 * sizeof(void*);
 constexpr std::uint32_t kStress =
     FLETCHING_STRESS_POISON | FLETCHING_STRESS_MOVE | FLETCHING_STRESS_DELAY;

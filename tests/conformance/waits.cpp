@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kRule = "sync-event.waited-before-access";
 constexpr int kLooks = 20;
-constexpr useconds_t kPause = 500;  // microseconds between looks, so that they take no processor
+constexpr useconds_t kPause = 500;  // microseconds between looks, to leave the processor idle
 constexpr double kMostSeconds = 1;  // of processor time
 constexpr int kMostRests = 50;      // for a release on another thread
 

@@ -47,7 +47,7 @@ int count_array_cached(struct ArrowSchema* schema, struct ArrowArray* array) {
   return cache[used - 1] == NULL ? ENOMEM : count_array(schema, array);
 }
 
-/* Keeps a block of every sixteenth call, as a program does that still compiles itself. */
+/* Keeps a block on every sixteenth call, as a just-in-time compiler might. */
 int count_array_grows(struct ArrowSchema* schema, struct ArrowArray* array) {
   static void* kept[1 << 12];
   static int calls;

@@ -192,7 +192,7 @@ class Records {
     static auto* const records = [] {
       auto* const made = new Records;
 #if !defined(_WIN32) && !defined(__wasi__)
-      // Holds the lock during a fork, so that no other thread leaves it locked in the child.
+      // Held during a fork. Otherwise a child could inherit it locked by a thread that it lacks.
       pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
                      [] { get().mutex_.unlock(); });
 #endif
