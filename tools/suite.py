@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -71,6 +72,9 @@ def run(folder: Path, suites: Mapping[str, Sequence[Step]], more: Sequence[str] 
         if case.attrib["status"] == "fail":
             print(f"\nFAILED {case.attrib['name']} (all of it: {log})")
             print(*(case.findtext("system-out") or "").splitlines()[-SHOWN:], sep="\n    ")
+    if not cases:
+        free = shutil.disk_usage(folder).free // 1_000_000
+        print(f"\nCTest ended without results, with code {code}: {folder} has {free} MB free")
     print(*verdicts(cases), sep="\n", flush=True)
     return 2 if not cases else 1 if code else 0
 

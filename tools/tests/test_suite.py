@@ -94,3 +94,11 @@ def test_skipped_tests_of_inner_ctest_are_listed(
 def test_run_without_steps_cannot_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert suite.run(tmp_path, {"quiver": [Step("one", "true")]}, ["-R", "absent"]) == 2
     assert "0 passed, 0 failed" in capfd.readouterr().out
+
+
+def test_end_of_ctest_is_reported_with_the_free_space(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, Step("ends its CTest", "kill -9 $PPID")) == 2
+    shown = capfd.readouterr().out
+    assert re.search(r"CTest ended without results, with code -9: \S+ has \d+ MB free", shown)
