@@ -38,7 +38,7 @@ SUCCESS = ("ran", "compiled")
 
 @dataclass(frozen=True)
 class Cell:
-    platform: str  # "Windows x86_64"
+    platform: str  # "Debian 13 x86_64"
     part: str  # "Rust": a column of the table
     about: str  # what success means, for readers of the table
     success: str = "ran"  # or "compiled"

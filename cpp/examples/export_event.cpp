@@ -9,6 +9,7 @@
 
 #include "fletching/array_builder.hpp"
 #include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 
 using namespace fletching;
 
@@ -17,12 +18,10 @@ struct Free {
 };
 using DeviceMemory = std::unique_ptr<void, Free>;
 
-static Result<DeviceArray> make_array(std::int64_t length, CUstream stream) {
+static Result<DeviceArray> make_array(std::int64_t length) {
   CUdeviceptr address = 0;
   if (cuMemAlloc(&address, length) != CUDA_SUCCESS) return Error(ENOMEM, "cuMemAlloc failed");
   DeviceMemory memory(reinterpret_cast<void*>(address));
-  cuMemsetD8Async(address, 7, length, stream);  // in place of your kernels
-
   auto builder = build_array({.buffers = 2}, std::move(memory));
   if (!builder) return std::move(builder).error();
   builder->set(builder->root(), {.length = length}, {nullptr, builder->object().get()});
@@ -30,9 +29,17 @@ static Result<DeviceArray> make_array(std::int64_t length, CUstream stream) {
 }
 
 extern "C" int produce(CUstream stream, ArrowDeviceArray* out) noexcept {
-  Result<DeviceArray> array = make_array(1000, stream);
+  Result<DeviceArray> array = make_array(1000);
   if (!array) return array.error().code();
-  const Status exported = export_with_event(*array, {ARROW_DEVICE_CUDA, stream});
-  if (exported) array->move_to(out);
-  return exported ? 0 : exported.error().code();
+  const ArrowArray& values = (*array)->array;
+  cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(values.buffers[1]), 7, values.length, stream);
+
+  const Stream ours(ARROW_DEVICE_CUDA, stream);
+  const Status exported = export_with_event(*array, ours);
+  if (!exported) {
+    (void)release_after(*array, ours);  // not before the stream has written
+    return exported.error().code();
+  }
+  array->move_to(out);
+  return 0;
 }

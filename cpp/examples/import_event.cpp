@@ -33,8 +33,9 @@ int main() try {
   const Stream stream(ARROW_DEVICE_CUDA, ours);
   SyncEvent(array).wait_on(stream).value();  // throws if there is an error
   cuMemcpyDtoHAsync(values.data(), address, values.size(), ours);
-  release_after(array, stream).value();  // not before the copy is done
-  cuStreamSynchronize(ours);
+  const Status deferred = release_after(array, stream);  // not before the copy is done
+  cuStreamSynchronize(ours);                             // `values` is written until here
+  deferred.value();
   std::cout << values.size() << " values, the last is " << int{values.back()} << '\n';
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

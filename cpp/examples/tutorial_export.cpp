@@ -10,6 +10,7 @@
 
 #include "fletching/array_capacity.hpp"
 #include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/schema_builder.hpp"
 
 using namespace fletching;
@@ -60,8 +61,12 @@ extern "C" int export_batch(ArrowSchema* out_schema, ArrowDeviceArray* out) noex
       make_batch(*schema, {start_filling(queue, 7), start_filling(queue, 99)});
   if (!batch) return batch.error().code();
 
-  const Status exported = export_with_event(*batch, {ARROW_DEVICE_OPENCL, queue});
-  if (!exported) return exported.error().code();
+  const Stream stream(ARROW_DEVICE_OPENCL, queue);
+  const Status exported = export_with_event(*batch, stream);
+  if (!exported) {
+    (void)release_after(*batch, stream);  // not before the device has filled the buffers
+    return exported.error().code();
+  }
   schema->move_to(out_schema);
   batch->move_to(out);
   return 0;

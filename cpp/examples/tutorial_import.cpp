@@ -47,8 +47,9 @@ int main() try {  // value() throws if there is an error
   const std::size_t bytes = prices.size() * sizeof(std::int32_t);
   clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, bytes, prices.data(), 0, nullptr, nullptr);
 
-  release_after(batch, stream).value();  // returns at once; the release follows the read
-  clFinish(queue);
+  const Status deferred = release_after(batch, stream);  // the release follows the read
+  clFinish(queue);                                       // `prices` is written until here
+  deferred.value();
   std::cout << "the last price is " << prices.back() << '\n';
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

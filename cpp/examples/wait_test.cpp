@@ -54,10 +54,11 @@ int main() try {  // value() throws if there is an error
 
   // With the wait the call returns while the gate is shut, and the read comes after the fill.
   start_reading(array, ours, &read, /*wait=*/true).value();
-  std::cout << "gate shut, event completed: " << SyncEvent(array).ready().value() << '\n';
+  const Result<bool> completed = SyncEvent(array).ready();
   clSetUserEventStatus(gate, CL_COMPLETE);
-  clFinish(ours);
-  std::cout << "after a wait: " << read << '\n';
+  clFinish(ours);  // `read` is written until here
+  std::cout << "gate shut, event completed: " << completed.value() << '\n'
+            << "after a wait: " << read << '\n';
   array.release();  // before the memory, whose owner is this function
   clReleaseMemObject(memory);
 } catch (const std::exception& error) {
