@@ -62,8 +62,8 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerGateOpen(struct FletchingProducer
                                                         struct FletchingMessage* message);
 /* Watches the buffers of later exports behind the shut gate. Their content is there from the start,
  * and every read of the process or of the device that comes before the gate opens is a read that
- * did not wait. At most one gate is watched at a time, on Linux, and while the process handles no
- * other SIGSEGV. Returns ENOTSUP if the device's reads cannot be seen: on vulkan, ext_dev and GPUs.
+ * did not wait. Returns ENOTSUP if the device's reads cannot be seen: on vulkan, ext_dev and GPUs,
+ * and except on Linux.
  */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerGateWatch(struct FletchingProducerGate* gate,
                                                          struct FletchingMessage* message);

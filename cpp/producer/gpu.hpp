@@ -256,7 +256,7 @@ class Gpu : public Backend {
     return allocate_aligned(bytes, Reserve<Api>::kAlignment);
   }
   void* allocate_in_pages(size_t bytes, Pages* pages) override {
-    void* buffer = allocate_aligned(bytes, kPageBytes);
+    void* buffer = allocate_aligned(whole_pages(bytes), kPageBytes);
     *pages = {Api::contents(buffer), whole_pages(bytes)};
     if (pages->begin != nullptr) return buffer;
     free(buffer);

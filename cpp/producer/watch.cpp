@@ -1,104 +1,88 @@
 #include "watch.hpp"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
-#include <string>
+#include <cstring>
 
 #include "message.hpp"
 
 #if defined(__linux__)
-#include <signal.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace fletching::producer {
 namespace {
 
-enum class Seen { kNot, kBefore, kAfter };
-
-struct Range {
-  std::atomic<uintptr_t> begin{0};
-  size_t bytes = 0;
-  std::atomic<Seen> seen{Seen::kNot};
-};
-
-// Read by the signal handler, which may run on any thread.
-std::array<Range, 1024> g_ranges;
-std::atomic<size_t> g_count{0};
-std::atomic<bool> g_is_open{false};
-std::atomic<bool> g_is_used{false};
-struct sigaction g_earlier;
-
-bool allow(const Range& range) noexcept {
-  void* begin = reinterpret_cast<void*>(range.begin.load());
-  return mprotect(begin, range.bytes, PROT_READ | PROT_WRITE) == 0;
-}
-
-// The access is repeated after the return.
-void on_fault(int signal, siginfo_t* info, void* context) {
-  const int code = errno;
-  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  for (size_t i = 0; i < g_count; ++i) {
-    Range& range = g_ranges[i];
-    if (address - range.begin >= range.bytes) continue;
-    Seen expected = Seen::kNot;
-    range.seen.compare_exchange_strong(expected, g_is_open ? Seen::kAfter : Seen::kBefore);
-    if (!allow(range)) break;
-    errno = code;
-    return;
-  }
-  if ((g_earlier.sa_flags & SA_SIGINFO) != 0) {
-    return g_earlier.sa_sigaction(signal, info, context);
-  }
-  if (g_earlier.sa_handler != SIG_DFL && g_earlier.sa_handler != SIG_IGN) {
-    return g_earlier.sa_handler(signal);
-  }
-  sigaction(signal, &g_earlier, nullptr);
-  if (info->si_code <= 0) raise(signal);  // sent by a process, so the access is not repeated
-}
-
-int32_t count(Seen seen) noexcept {
-  const auto end = g_ranges.begin() + static_cast<std::ptrdiff_t>(g_count.load());
-  return static_cast<int32_t>(
-      std::count_if(g_ranges.begin(), end, [&](const Range& each) { return each.seen == seen; }));
+// Replaces the pages by those of a file, or of no file if it is -1.
+bool remap(const Pages& pages, int file) noexcept {
+  const int flags = MAP_PRIVATE | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
+  return mmap(pages.begin, pages.bytes, PROT_READ | PROT_WRITE, flags, file, 0) != MAP_FAILED;
 }
 
 }  // namespace
 
 Watch::Watch() {
-  if (sysconf(_SC_PAGESIZE) != kPageBytes) fail(ENOTSUP, "watch: pages: expected 4096 bytes");
-  if (g_is_used.exchange(true)) fail(EBUSY, "watch: in use: expected one watched gate at a time");
-  g_is_open = false;
-  struct sigaction action{};
-  action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // Go needs its own stack
-  sigaction(SIGSEGV, &action, &g_earlier);
+  file_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (sysconf(_SC_PAGESIZE) == kPageBytes && has_access({this, kPageBytes})) return;
+  if (file_ >= 0) close(file_);
+  fail(ENOTSUP, "watch: not available: expected pages of 4096 bytes and /proc/self/pagemap");
 }
 
+// Maps anonymous memory again: the allocator may expect zeros in it after MADV_DONTNEED.
 Watch::~Watch() {
-  for (size_t i = 0; i < g_count; ++i) allow(g_ranges[i]);
-  g_count = 0;
-  sigaction(SIGSEGV, &g_earlier, nullptr);
-  g_is_used = false;
-}
-
-void Watch::add(const Pages& pages) {
-  const size_t at = g_count;
-  if (at == g_ranges.size()) fail(ENOMEM, "watch: too many buffers: expected at most 1024");
-  g_ranges[at].begin = reinterpret_cast<uintptr_t>(pages.begin);
-  g_ranges[at].bytes = pages.bytes;
-  g_ranges[at].seen = Seen::kNot;
-  g_count = at + 1;
-  if (mprotect(pages.begin, pages.bytes, PROT_NONE) != 0) {
-    fail(errno, "watch: mprotect: failed: expected whole pages");
+  for (const Range& range : ranges_) {
+    const auto* begin = static_cast<const std::byte*>(range.pages.begin);
+    const std::vector<std::byte> content(begin, begin + range.pages.bytes);
+    if (remap(range.pages, -1)) std::memcpy(range.pages.begin, content.data(), content.size());
   }
+  close(file_);
 }
 
-void Watch::open() noexcept { g_is_open = true; }
+// Each range has a separate file, because an access also maps neighbouring pages of the same file.
+void Watch::add(const Pages& pages) {
+  const int file = memfd_create("fletching", MFD_CLOEXEC);
+  const auto bytes = static_cast<ssize_t>(pages.bytes);
+  const bool is_done =
+      file >= 0 && write(file, pages.begin, pages.bytes) == bytes && remap(pages, file);
+  if (file >= 0) close(file);
+  if (!is_done) fail(EIO, "watch: mmap: failed: expected pages of a file");
+  const std::lock_guard lock(mutex_);
+  ranges_.push_back({pages, false});
+}
 
-Accesses Watch::accesses() const noexcept { return {count(Seen::kBefore), count(Seen::kAfter)}; }
+void Watch::open() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (is_open_) return;
+  is_open_ = true;
+  for (Range& range : ranges_) range.is_before = has_access(range.pages);
+}
+
+Accesses Watch::accesses() const noexcept {
+  Accesses counts{};
+  const std::lock_guard lock(mutex_);
+  for (const Range& range : ranges_) {
+    if (range.is_before) {
+      ++counts.before;
+    } else if (has_access(range.pages)) {
+      ++counts.after;
+    }
+  }
+  return counts;
+}
+
+// proc_pid_pagemap(5): an entry of 64 bits for each page.
+bool Watch::has_access(const Pages& pages) const noexcept {
+  constexpr uint64_t kSwappedOrPresent = uint64_t{3} << 62;
+  const auto first = reinterpret_cast<uintptr_t>(pages.begin) / kPageBytes;
+  for (size_t i = 0; i < pages.bytes / kPageBytes; ++i) {
+    uint64_t entry = 0;
+    const auto at = static_cast<off_t>((first + i) * sizeof entry);
+    if (pread(file_, &entry, sizeof entry, at) != sizeof entry) return false;
+    if ((entry & kSwappedOrPresent) != 0) return true;
+  }
+  return false;
+}
 
 }  // namespace fletching::producer
 

@@ -1,9 +1,11 @@
-// Counts accesses to memory by page faults.
+// Sees accesses to memory: the kernel maps a page on its first access.
 #ifndef FLETCHING_PRODUCER_WATCH_HPP
 #define FLETCHING_PRODUCER_WATCH_HPP
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 namespace fletching::producer {
 
@@ -23,19 +25,33 @@ struct Accesses {
   int32_t after;
 };
 
-// Protects pages until their first access, by any thread, and counts whether it came before open().
-// The process has at most one. It handles SIGSEGV, and passes other faults to the earlier handler.
+// Counts the ranges of pages that any thread or system call accesses, before and after open(). An
+// access by a forked process is not seen.
 class Watch {
  public:
-  Watch();   // throws EBUSY for a second one, ENOTSUP except on Linux with pages of 4096 bytes
-  ~Watch();  // makes the pages accessible
+  Watch();  // throws ENOTSUP except on Linux with pages of 4096 bytes
+  ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // The pages must stay allocated. Throws ENOMEM for too many. Not thread-safe.
+  // The pages must live as long as the object, and nobody may access them during this call. Throws
+  // EIO.
   void add(const Pages& pages);
   void open() noexcept;
   Accesses accesses() const noexcept;
+
+ private:
+  struct Range {
+    Pages pages;
+    bool is_before;
+  };
+
+  bool has_access(const Pages& pages) const noexcept;
+
+  mutable std::mutex mutex_;
+  std::vector<Range> ranges_;
+  bool is_open_ = false;
+  int file_ = -1;  // /proc/self/pagemap
 };
 
 }  // namespace fletching::producer
