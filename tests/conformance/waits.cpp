@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "waits.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr const char* kRule = "sync-event.waited-before-access";
 constexpr int kLooks = 20;
+constexpr int kMostSleeps = 400;    // looks at threads that sleep: 0.2 seconds or longer
 constexpr useconds_t kPause = 500;  // microseconds between looks, to leave the processor idle
 constexpr double kMostSeconds = 1;  // of processor time
 constexpr int kMostRests = 50;      // for a release on another thread
@@ -27,26 +29,64 @@ double others_seconds() noexcept {
   return seconds(CLOCK_PROCESS_CPUTIME_ID) - seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
-bool others_sleep() noexcept {
+std::string first_line(const std::filesystem::path& file) {
+  std::string text;
+  std::getline(std::ifstream(file), text);
+  return text;
+}
+
+/// The state follows the name, which may contain parentheses.
+bool runs(const std::filesystem::path& task) {
+  const std::string text = first_line(task / "stat");
+  const std::size_t end = text.rfind(") ");
+  return end != std::string::npos && (text[end + 2] == 'R' || text[end + 2] == 'D');
+}
+
+/// Whether a thread that sleeps waits for another thread, not for a time or another process.
+bool waits_for_thread(const std::filesystem::path& task) {
+  const std::string text = first_line(task / "syscall");
+  return text.empty() || text.starts_with(std::to_string(SYS_futex) + " ");
+}
+
+template <class Look>
+void each_other_thread(const Look& look) {
   const std::string own = std::to_string(gettid());
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    if (task.path().filename() == own) continue;
-    std::string text;
-    std::getline(std::ifstream(task.path() / "stat"), text);
-    // The state follows the name, which may contain parentheses.
-    const std::size_t end = text.rfind(") ");
-    if (end != std::string::npos && (text[end + 2] == 'R' || text[end + 2] == 'D')) return false;
+    if (task.path().filename() != own) look(task.path());
   }
-  return true;
+}
+
+enum class Rest { kRuns, kSleeps, kWaits };
+
+Rest rest_of_others(const Threads& idle) {
+  Rest rest = Rest::kWaits;
+  each_other_thread([&](const std::filesystem::path& task) {
+    if (runs(task)) {
+      rest = Rest::kRuns;
+    } else if (rest == Rest::kWaits && !idle.contains(task.filename()) && !waits_for_thread(task)) {
+      rest = Rest::kSleeps;
+    }
+  });
+  return rest;
 }
 
 }  // namespace
 
-void await_rest() noexcept {
+Threads other_threads() {
+  Threads threads;
+  each_other_thread([&](const std::filesystem::path& task) { threads.insert(task.filename()); });
+  return threads;
+}
+
+void await_rest(const Threads& idle) {
   const double begin = others_seconds();
-  for (int asleep = 0; asleep < kLooks && others_seconds() - begin < kMostSeconds;) {
-    asleep = others_sleep() ? asleep + 1 : 0;
+  int sleeps = 0;
+  for (int looks = 0; looks < kLooks && others_seconds() - begin < kMostSeconds;) {
+    const Rest rest = rest_of_others(idle);
+    if (rest == Rest::kSleeps) ++sleeps;
+    const bool is_at_rest = rest == Rest::kWaits || (rest == Rest::kSleeps && sleeps > kMostSleeps);
+    looks = is_at_rest ? looks + 1 : 0;
     usleep(kPause);
   }
 }
@@ -62,8 +102,8 @@ void WaitTrial::count_accesses() {
 }
 
 const char* WaitTrial::judge() {
-  count_accesses();  // waits for the event
-  await_rest();      // work behind it may still read
+  count_accesses();   // waits for the event
+  await_rest(idle_);  // work behind it may still read
   count_accesses();
   if (before_ > 0) {
     report(played_, kRule, "error", "consumer",
@@ -71,7 +111,7 @@ const char* WaitTrial::judge() {
     return "reads early";
   }
   if (code_ != 0) return "refuses";
-  for (int i = 0; i < kMostRests && !account_.problem().empty(); ++i) await_rest();
+  for (int i = 0; i < kMostRests && !account_.problem().empty(); ++i) await_rest(idle_);
   if (const std::string problem = account_.problem(); !problem.empty() && !played_.is_wrong()) {
     report(played_, kAccount, "error", "consumer", problem);
   }

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,9 +22,14 @@ namespace fletching::conformance {
 inline constexpr std::array kWaitDevices{"cuda",      "cuda_host", "cuda_managed", "rocm",
                                          "rocm_host", "opencl",    "vulkan"};
 
-/// Returns when all other threads of the process sleep: they wait for a gate or are idle. A loop
-/// that queries an event never sleeps, so returns also after they have computed for a second.
-void await_rest() noexcept;
+/// Names in /proc/self/task.
+using Threads = std::set<std::string>;
+Threads other_threads();
+
+/// Returns when all other threads of the process wait for one another, and those in `idle` sleep. A
+/// loop that queries an event does neither, so returns also after they have computed for a second,
+/// or slept for 0.2 seconds.
+void await_rest(const Threads& idle);
 
 /// One call of the function with data behind a shut gate, whose buffers are watched if the device
 /// allows it.
@@ -40,8 +46,9 @@ class WaitTrial {
   template <class Call>
   void run(const Call& call) {
     std::atomic<bool> has_returned = false;
+    idle_ = other_threads();
     std::jthread opener([&] {
-      await_rest();
+      await_rest(idle_);
       is_blocked_ = !has_returned;
       is_released_ = account_.problem().empty();
       (void)FletchingProducerGateOpen(gate(), nullptr);
@@ -61,6 +68,7 @@ class WaitTrial {
   Case& played_;
   Account account_;
   Gate gate_;
+  Threads idle_;  // before the call
   bool is_watched_;
   bool is_blocked_ = false;   // when the gate was opened
   bool is_released_ = false;  // when the gate was opened
