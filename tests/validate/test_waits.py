@@ -66,6 +66,21 @@ def test_consumer_has_its_verdict_on_each_device(waiting: Path, function: str, k
     assert run.rules("warning", "note") == ({RULE} if function == "ignore" else set())
 
 
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [
+        ("query_and_sleep", "waits"),
+        ("wait_with_signals_blocked", "waits"),
+        ("sleep_and_read_early", "reads early"),
+        ("read_early_by_call", "reads early"),
+    ],
+)
+def test_consumer_of_host_memory_has_its_verdict(
+    waiting: Path, function: str, verdict: str
+) -> None:
+    assert verdicts(play(waiting, function, "array", "cuda_host")) == {"cuda_host": verdict}
+
+
 def test_early_read_is_error_of_consumer(waiting: Path) -> None:
     run = play(waiting, "read_early", "array")
     (found,) = run.report["findings"]

@@ -3,10 +3,14 @@
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -155,10 +159,53 @@ static int QueryInLoop(struct ArrowDeviceArray* array) {
   return 0;
 }
 
+static void Sleep(long milliseconds) {
+  const struct timespec time = {0, milliseconds * 1000000};
+  nanosleep(&time, NULL);
+}
+
+static int QueryAndSleep(struct ArrowDeviceArray* array) {
+  int code = Open(array);
+  for (int ready = 0; code == 0 && ready == 0; Sleep(1)) {
+    code = FletchingDeviceArrayReady(array, &ready, NULL);
+  }
+  if (code != 0) return code;
+  ReadOnHost(array);
+  Release(array);
+  return 0;
+}
+
+/* A signal handler would not run on this thread. */
+static int WaitWithSignalsBlocked(struct ArrowDeviceArray* array) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int code = WaitOnHost(array);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return code;
+}
+
 static int ReadEarly(struct ArrowDeviceArray* array) {
   const int code = Open(array);
   if (code != 0) return code;
   ReadOnHost(array);
+  Release(array);
+  return 0;
+}
+
+static int SleepAndReadEarly(struct ArrowDeviceArray* array) {
+  Sleep(50);
+  return ReadEarly(array);
+}
+
+/* Only for memory of the host. */
+static int ReadEarlyByCall(struct ArrowDeviceArray* array) {
+  int ends[2];
+  if (Open(array) != 0 || pipe(ends) != 0) return ENOTSUP;
+  const ssize_t written = write(ends[1], FirstBuffer(array), 1);
+  close(ends[0]);
+  close(ends[1]);
+  if (written != 1) return EIO;
   Release(array);
   return 0;
 }
@@ -222,7 +269,11 @@ CONSUMER(wait_on_host, WaitOnHost)
 CONSUMER(wait_unread, WaitUnread)
 CONSUMER(wait_on_stream, WaitOnStream)
 CONSUMER(query_in_loop, QueryInLoop)
+CONSUMER(query_and_sleep, QueryAndSleep)
+CONSUMER(wait_with_signals_blocked, WaitWithSignalsBlocked)
 CONSUMER(read_early, ReadEarly)
+CONSUMER(sleep_and_read_early, SleepAndReadEarly)
+CONSUMER(read_early_by_call, ReadEarlyByCall)
 CONSUMER(read_early_on_stream, ReadEarlyOnStream)
 CONSUMER(ignore, Ignore)
 CONSUMER(keep, Keep)
