@@ -110,11 +110,11 @@ const char* WaitTrial::judge() {
            "the data was read while sync_event was pending: expected a wait before the first read");
     return "reads early";
   }
-  if (code_ != 0) return "refuses";
   for (int i = 0; i < kMostRests && !account_.problem().empty(); ++i) await_rest(idle_);
   if (const std::string problem = account_.problem(); !problem.empty() && !played_.is_wrong()) {
     report(played_, kAccount, "error", "consumer", problem);
   }
+  if (code_ != 0) return "refuses";
   if (after_ > 0 || is_blocked_) return "waits";
   if (!is_watched_) return "unknown";
   report(played_, kRule, "note", "consumer",

@@ -88,7 +88,8 @@ void play_waits(Run& run, const Trial& trial) {
       const bool is_there = presence != FLETCHING_PRODUCER_ABSENT;
       const char* const verdict = is_there ? trial(played, backend) : "absent";
       if (!is_there) played.absent();
-      if (std::string_view(verdict) == "refuses") played.not_supported();
+      const bool is_refused = std::string_view(verdict) == "refuses" && !played.is_wrong();
+      if (is_refused) played.not_supported();
       played.describe(verdict, about.text);
     });
   }

@@ -102,6 +102,18 @@ def test_array_that_is_never_released_is_error(waiting: Path) -> None:
     assert (run.code, run.rules("error"), run.rules("note")) == (1, {"check.account"}, {RULE})
 
 
+def test_refused_array_that_is_never_released_is_error(waiting: Path, tmp_path: Path) -> None:
+    run = play(waiting, "keep_and_refuse", "array", "opencl", "--junit", tmp_path / "run.xml")
+    assert (run.code, verdicts(run), run.rules("error")) == (
+        1,
+        {"opencl": "refuses"},
+        {"check.account"},
+    )
+    assert run.report["cases"][0]["verdict"] == "wrong"
+    (suite,) = ElementTree.parse(tmp_path / "run.xml").getroot()
+    assert [each.tag for each in suite[0]] == ["failure", "system-out"]
+
+
 def test_absent_device_has_reason(waiting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLETCHING_STANDIN_DEVICES", "0")
     run = play(waiting, "wait_on_host", "array", "cuda*")

@@ -231,6 +231,11 @@ static int Keep(struct ArrowDeviceArray* array) {
   return 0;
 }
 
+static int KeepAndRefuse(struct ArrowDeviceArray* array) {
+  array->array.release = NULL;
+  return ENOTSUP;
+}
+
 static int Refuse(struct ArrowDeviceArray* array) {
   (void)array;
   return ENOTSUP;
@@ -277,4 +282,5 @@ CONSUMER(read_early_by_call, ReadEarlyByCall)
 CONSUMER(read_early_on_stream, ReadEarlyOnStream)
 CONSUMER(ignore, Ignore)
 CONSUMER(keep, Keep)
+CONSUMER(keep_and_refuse, KeepAndRefuse)
 CONSUMER(refuse, Refuse)
