@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
-import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from fletching_generator.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).with_name("library.c")
@@ -36,9 +40,19 @@ class Run:
 
 
 def validate(*arguments: object) -> Run:
-    command = [sys.executable, "-m", "fletching_generator.cli", "validate", *map(str, arguments)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    return Run(done.returncode, done.stdout, done.stderr)
+    """Calls the command in this process, because to read the rules takes a second."""
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        contextlib.chdir(REPOSITORY),
+        contextlib.redirect_stdout(io.StringIO()) as output,
+        contextlib.redirect_stderr(errors),
+    ):
+        try:
+            code = main(["validate", *map(str, arguments)])
+        except SystemExit as wrong_option:
+            code = int(wrong_option.code or 0)
+        errors.seek(0)
+        return Run(code, output.getvalue(), errors.read())
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 
 from ..rules.rulebook import Rule, Rulebook, load_rulebook
@@ -14,14 +14,19 @@ _PAGES = "https://github.com/fletching/fletching/blob/main"
 _CHECKS_PAGE = f"{_PAGES}/generator/README.md#findings-without-a-rule"
 
 
+@cache
+def _load(root: Path) -> Rulebook:
+    return load_rulebook(root, load_spec(root))
+
+
 @dataclass(frozen=True)
 class Rules:
     root: Path
 
-    @cached_property
+    @property
     def book(self) -> Rulebook:
         """Read when it is first needed, because it takes seconds."""
-        return load_rulebook(self.root, load_spec(self.root))
+        return _load(self.root)
 
     def find(self, rule: str) -> tuple[str, Rule] | None:
         """Returns the family and the rule, or None if no published rule has the id."""
