@@ -67,6 +67,9 @@ def test_consumer_has_its_verdict_on_each_device(waiting: Path, function: str, k
         ("query_and_sleep", "waits"),
         ("wait_with_signals_blocked", "waits"),
         ("sleep_and_read_early", "reads early"),
+        ("compute_and_read_early", "reads early"),
+        ("read_early_and_refuse", "reads early"),
+        ("read_column_early", "reads early"),
         ("read_early_by_call", "reads early"),
     ],
 )
@@ -92,9 +95,16 @@ def test_ignored_event_is_note(waiting: Path) -> None:
     assert "released the data before the event: expected a wait, unless" in found["message"]
 
 
+def test_device_without_watch_has_no_verdict(waiting: Path) -> None:
+    run = play(waiting, "release_on_any_device", "array", "vulkan")
+    assert (run.code, verdicts(run), run.report["findings"]) == (0, {"vulkan": "unknown"}, [])
+
+
 def test_array_that_is_never_released_is_error(waiting: Path) -> None:
     run = play(waiting, "keep", "array", "opencl")
     assert (run.code, run.rules("error"), run.rules("note")) == (1, {"check.account"}, {RULE})
+    (note,) = (each for each in run.report["findings"] if each["severity"] == "note")
+    assert "kept the data until after the event" in note["message"]
 
 
 def test_refused_array_that_is_never_released_is_error(waiting: Path, tmp_path: Path) -> None:

@@ -198,6 +198,22 @@ static int SleepAndReadEarly(struct ArrowDeviceArray* array) {
   return ReadEarly(array);
 }
 
+static int ComputeAndReadEarly(struct ArrowDeviceArray* array) {
+  const clock_t begin = clock();
+  while (clock() - begin < CLOCKS_PER_SEC / 2) continue;
+  return ReadEarly(array);
+}
+
+static int ReadEarlyAndRefuse(struct ArrowDeviceArray* array) {
+  const int code = Open(array);
+  if (code == 0) ReadOnHost(array);
+  return ENOTSUP;
+}
+
+static int ReadColumnEarly(struct ArrowDeviceArray* array) {
+  return array->array.n_children == 0 ? ReadEarly(array) : ENOTSUP;
+}
+
 /* Only for memory of the host. */
 static int ReadEarlyByCall(struct ArrowDeviceArray* array) {
   int ends[2];
@@ -221,6 +237,11 @@ static int ReadEarlyOnStream(struct ArrowDeviceArray* array) {
 
 static int Ignore(struct ArrowDeviceArray* array) {
   if (Open(array) != 0) return ENOTSUP;
+  Release(array);
+  return 0;
+}
+
+static int ReleaseOnAnyDevice(struct ArrowDeviceArray* array) {
   Release(array);
   return 0;
 }
@@ -278,9 +299,13 @@ CONSUMER(query_and_sleep, QueryAndSleep)
 CONSUMER(wait_with_signals_blocked, WaitWithSignalsBlocked)
 CONSUMER(read_early, ReadEarly)
 CONSUMER(sleep_and_read_early, SleepAndReadEarly)
+CONSUMER(compute_and_read_early, ComputeAndReadEarly)
+CONSUMER(read_early_and_refuse, ReadEarlyAndRefuse)
+CONSUMER(read_column_early, ReadColumnEarly)
 CONSUMER(read_early_by_call, ReadEarlyByCall)
 CONSUMER(read_early_on_stream, ReadEarlyOnStream)
 CONSUMER(ignore, Ignore)
+CONSUMER(release_on_any_device, ReleaseOnAnyDevice)
 CONSUMER(keep, Keep)
 CONSUMER(keep_and_refuse, KeepAndRefuse)
 CONSUMER(refuse, Refuse)
