@@ -17,6 +17,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -115,12 +116,18 @@ def play(name: str, library: Mapping[str, Any], day: datetime.date) -> dict[str,
     python = install(name, library, day)
     if "build" in library:
         run(["bash", "-c", library["build"]])
-    environment = library.get("environment", {})
     reports = {
-        title: validate(python, options, environment) for title, options in page.targets(library)
+        title: validate(python, options, environment_of(library, options))
+        for title, options in page.targets(library)
     }
     print(f"{name} {library['version']}: {time.monotonic() - began:.0f} s", flush=True)
     return reports
+
+
+def environment_of(library: Mapping[str, Any], options: list[str]) -> dict[str, str]:
+    """Returns the variables of a target. A consumer of device data needs the stand-ins."""
+    is_device = any(option.startswith("device-") for option in options)
+    return {**(STANDINS if is_device else {}), **library.get("environment", {})}
 
 
 def install(name: str, library: Mapping[str, Any], day: datetime.date) -> Path:
@@ -164,10 +171,11 @@ def call(command: list[str], seconds: int, environment: Mapping[str, str]) -> tu
 
 def validate(python: Path, options: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
     command = [sys.executable, "-m", "fletching_generator.cli", "validate", *options]
-    command += ["--interpreter", str(python), "--timeout", str(CASE_SECONDS), "--json"]
-    if any(option.startswith("device-") for option in options):
-        environment = {**STANDINS, **environment}
-    code, output, errors = call(command, TARGET_SECONDS, environment)
+    command += ["--timeout", str(CASE_SECONDS), "--json"]
+    if "--python" in options:
+        command += ["--interpreter", str(python)]
+    with tempfile.TemporaryDirectory(dir=ENVIRONMENTS) as folder:
+        code, output, errors = call(command, TARGET_SECONDS, {**environment, "TMPDIR": folder})
     if code not in (0, 1):
         raise TableError(f"{' '.join(command)}: exit code {code}\n{errors}")
     try:
@@ -190,15 +198,13 @@ def summary(library: Mapping[str, Any], reports: Mapping[str, Any]) -> dict[str,
         for finding in report["findings"]:
             key = finding["severity"], finding["rule"], page.BROKEN in finding["message"]
             case = finding["case"].partition("/")[2]
-            standins = STANDINS if case.startswith("wait.") else {}
             first = {
                 "severity": finding["severity"],
                 "rule": finding["rule"],
                 "link": link(finding["url"]),
                 "found": found(finding),
                 "again": page.command(
-                    [*options[title], "--case", case],
-                    {**standins, **library.get("environment", {})},
+                    [*options[title], "--case", case], environment_of(library, options[title])
                 ),
                 "cases": 0,
                 "targets": [],

@@ -232,10 +232,37 @@ def test_time_limit_ends_children(tmp_path: Path) -> None:
     assert not state.exists() or state.read_text(encoding="utf-8").split()[2] == "Z"
 
 
-def test_validate_without_report_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validate_without_report_is_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(table, "ENVIRONMENTS", tmp_path)
     monkeypatch.setattr(table, "call", lambda *_: (1, "", "Traceback"))
     with pytest.raises(table.TableError, match="no report\nTraceback"):
         table.validate(table.HERE, [], {})
+
+
+def test_temporary_files_are_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folders: list[Path] = []
+
+    def call(_: list[str], __: int, environment: dict[str, str]) -> tuple[int, str, str]:
+        folders.append(Path(environment["TMPDIR"]))
+        (folders[0] / "unpacked.so").touch()
+        return 0, "{}", ""
+
+    monkeypatch.setattr(table, "ENVIRONMENTS", tmp_path)
+    monkeypatch.setattr(table, "call", call)
+    table.validate(table.HERE, [], {})
+    assert folders[0].parent == tmp_path
+    assert not folders[0].exists()
+
+
+def test_consumer_of_device_data_gets_standins() -> None:
+    found = {
+        role: table.environment_of({"environment": {"A": "1"}}, ["f", "--as", role])
+        for role in ("device-array-consumer", "array-consumer")
+    }
+    assert found == {
+        "device-array-consumer": {**table.STANDINS, "A": "1"},
+        "array-consumer": {"A": "1"},
+    }
 
 
 def test_every_expression_names_its_module() -> None:

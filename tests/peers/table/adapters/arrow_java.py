@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import jpype
 jpype.startJVM(
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
     "-XX:ErrorFile=/dev/null",  # of a crash, instead of a file in the working folder
+    f"-Djava.io.tmpdir={tempfile.gettempdir()}",  # DuckDB unpacks its library there
     classpath=[f"{os.environ['JARS']}/*"],
 )
 c = jpype.JPackage("org.apache.arrow.c")
