@@ -24,7 +24,7 @@ import (
 // Finding is a broken rule.
 type Finding struct {
 	Rule     string // the id of the rule, such as "stream.callbacks-set"
-	Severity string // "error" or "warning"
+	Severity string // "error", "warning" or "note"
 	Party    string // the party that broke the rule: "producer", "consumer", or "both" if unknown
 	Path     string // the struct, such as "get_next[2].array.children[1]"
 	Message  string // the expected and the actual value

@@ -25,7 +25,7 @@ extern "C" {
 /** A rule violation. The strings are valid during the report only. */
 struct FletchingFinding {
   const char* rule;     /* the id in docs/reference/rules: "stream.callbacks-set" */
-  const char* severity; /* "error" or "warning" */
+  const char* severity; /* "error", "warning" or "note" */
   const char* party;    /* the violating side: "producer", "consumer"; "both" if not known */
   const char* path;     /* "get_next[2].array.children[1]" */
   const char* message;  /* "expected X, got Y" */

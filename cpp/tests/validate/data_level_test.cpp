@@ -109,7 +109,7 @@ class EventTest : public ::testing::Test {
 };
 
 const std::vector<std::string> kNotUtf8{"layout.utf8 error producer array"};
-const std::vector<std::string> kLostEvent{"limit.event error both array.sync_event"};
+const std::vector<std::string> kLostEvent{"limit.event note both array.sync_event"};
 
 TEST_F(EventTest, WaitsBeforeReading) {
   EXPECT_EQ(check(), std::vector<std::string>{});

@@ -192,6 +192,44 @@ TEST(ValidateHandover, ReadsBuffersOfStreamAtLevelData) {
   expect("log:shape", body, kReturns, "^$");
 }
 
+/// A stream of one batch. The wait for its event fails: the handle is NULL.
+ArrowDeviceArrayStream stream_of_lost_event() {
+  auto stream = released_by<ArrowDeviceArrayStream>([](auto* self) { self->release = nullptr; });
+  stream.device_type = ARROW_DEVICE_CUDA_HOST;
+  stream.get_schema = [](ArrowDeviceArrayStream*, ArrowSchema* out) {
+    *out = schema_with(0);
+    return 0;
+  };
+  stream.get_next = [](ArrowDeviceArrayStream*, ArrowDeviceArray* out) {
+    static const void* buffers[2];
+    static void* event = nullptr;
+    *out = {};
+    out->array = released_by<ArrowArray>([](ArrowArray* self) { self->release = nullptr; });
+    out->array.n_buffers = 2;
+    out->array.buffers = buffers;
+    out->device_type = ARROW_DEVICE_CUDA_HOST;
+    out->sync_event = &event;
+    return 0;
+  };
+  stream.get_last_error = [](ArrowDeviceArrayStream*) -> const char* { return nullptr; };
+  return stream;
+}
+
+TEST(ValidateHandover, DoesNotAbortAtLimitOfChecks) {
+  const auto body = [] {
+    ArrowDeviceArrayStream stream = stream_of_lost_event();
+    import_struct(FLETCHING_HANDOVER_DEVICE_STREAM, &stream);
+    ArrowSchema schema;
+    ArrowDeviceArray batch;
+    if (stream.get_schema(&stream, &schema) != 0) std::abort();
+    if (stream.get_next(&stream, &batch) != 0) std::abort();
+    schema.release(&schema);
+    batch.array.release(&batch.array);
+    stream.release(&stream);
+  };
+  expect("abort:data", body, kReturns, "\\(note, rule limit.event, both\\)\n$");
+}
+
 #ifndef _WIN32
 TEST(ValidateHandover, ChildOfForkImports) {
   const auto body = [] {

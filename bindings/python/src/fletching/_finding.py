@@ -17,7 +17,7 @@ class Finding(NamedTuple):
     message: str
     """The expected and the actual value."""
     severity: str = "error"
-    """"error" or "warning"."""
+    """One of "error", "warning" and "note"."""
     party: str = "producer"
     """The violator: "producer" or "consumer"; "both" if unknown."""
     history: str = ""

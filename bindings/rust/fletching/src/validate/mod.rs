@@ -35,7 +35,7 @@ use library::{run, Message};
 pub struct Finding {
     /// The id of the rule, such as `stream.callbacks-set`.
     pub rule: String,
-    /// `error` or `warning`.
+    /// `error`, `warning` or `note`.
     pub severity: String,
     /// The party that broke the rule: `producer`, `consumer`, or `both` if unknown.
     pub party: String,

@@ -28,7 +28,7 @@ public final class Finding {
   /**
    * The severity.
    *
-   * @return {@code error} or {@code warning}
+   * @return {@code error}, {@code warning} or {@code note}
    */
   public String severity() {
     return texts[1];
