@@ -186,6 +186,28 @@ static void test_find_library_prefers_loaded_library(void) {
 #endif
 }
 
+static void test_long_path_keeps_both_ends(void) {
+#ifdef __GLIBC__
+  static char path[2000] = "/first/";
+  const char* const names[] = {path, NULL};
+  const struct vendor_library absent = {.title = "Test", .names = names};
+  struct failure failure;
+  const size_t start = strlen(path);
+  memset(path + start, 'a', 300);
+  strcpy(path + start + 300, "/last.so");
+  no_failure(&failure);
+  CHECK(!no_library(&absent, &failure) && report(&failure, &message) == ENOENT);
+  CHECK(says(path) && says("/last.so: ") && says("No such file or directory)"));
+  /* Characters of two bytes are not split. */
+  for (size_t at = start; at < 1500; at += 2) memcpy(path + at, "\xC3\xA9", 2);
+  strcpy(path + 1501, "/last.so");
+  no_failure(&failure);
+  CHECK(!no_library(&absent, &failure) && report(&failure, &message) == ENOENT);
+  CHECK(says("load /first/\xC3\xA9") && says("\xC3\xA9...\xC3\xA9") &&
+        says("\xC3\xA9/last.so; hint"));
+#endif
+}
+
 /* The initialization runs once per process, but again after a failure. */
 static void test_driver_is_initialized_once(void) {
   struct FakeEvent event = {0};
@@ -1042,6 +1064,7 @@ int main(void) {
   test_resolve_default_stream();
   test_failed_exchange_restores_capture_mode();
   test_find_library_prefers_loaded_library();
+  test_long_path_keeps_both_ends();
   test_driver_is_initialized_once();
   test_missing_function_fails_only_its_operation();
   test_last_release_destroys_event();

@@ -813,15 +813,26 @@ static void* find_library(const struct vendor_library* self, const char** found)
   return NULL;
 }
 
+// Replaces the middle of an addition that does not fit by "...".
 static void append(char* text, size_t size, const char* separator, const char* added) {
-  const size_t used = strlen(text);
-  (void)snprintf(text + used, size - used, "%s%s", used > 0 ? separator : "", added);
+  size_t used = strlen(text);
+  (void)snprintf(text + used, size - used, "%s", used > 0 ? separator : "");
+  used = strlen(text);
+  const size_t length = strlen(added);
+  const size_t half = (size - used) / 2;
+  (void)snprintf(text + used, length < size - used ? size - used : half, "%s", added);
+  if (length < size - used || half < 4) return;
+  const char* end = added + length - half + 4;
+  while (((unsigned char)*end & 0xC0) == 0x80) ++end;
+  end_at_character(text + used);
+  used = strlen(text);
+  (void)snprintf(text + used, size - used, "...%s", end);
 }
 
 static bool no_library(const struct vendor_library* self, struct failure* failure) {
-  char names[128] = "";
-  char reasons[512] = "";
-  char reason[256];
+  char names[400] = "";
+  char reasons[480] = "";
+  char reason[1024];
   for (const char* const* name = self->names; *name != NULL; ++name) {
     append(names, sizeof names, ", ", *name);
     if (open_library(*name, false) != NULL) continue;  // available to the next call
