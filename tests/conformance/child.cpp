@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fletching/conformance.h"
@@ -32,6 +34,7 @@ constexpr int kNoSubjectCode = 3;
 struct Writer {
   std::string subject;
   int skipped;  // number of cases that earlier processes played
+  std::span<char*> excluded;
 };
 
 /// The layer reports from any thread.
@@ -49,6 +52,8 @@ void write_line(const nlohmann::json& line) {
 
 int begin(void* context, const char* group, const char* name) {
   auto& writer = *static_cast<Writer*>(context);
+  const auto is_name = [=](const char* excluded) { return std::strcmp(excluded, name) == 0; };
+  if (std::ranges::any_of(writer.excluded, is_name)) return 1;
   if (writer.skipped-- > 0) return 1;
   write_line({{"begin", std::string(group) + "/" + name}});
   return 0;
@@ -105,6 +110,7 @@ std::optional<Child> start(const Request& request, int skipped) {
   if (!is_hosted) {
     texts.insert(texts.begin(), kChild);
     texts.insert(texts.end(), {request.function, request.role, std::to_string(request.level)});
+    texts.insert(texts.end(), request.skipped.begin(), request.skipped.end());
   }
   texts.insert(texts.begin(), program);
   std::vector<char*> arguments;
@@ -170,7 +176,7 @@ nlohmann::json how_it_ended(const std::string& subject, const std::string& at, b
 }  // namespace
 
 int run_child(int count, char** arguments) {
-  if (count != 8) return 2;
+  if (count < 8) return 2;
   const bool is_function = *arguments[5] != '\0';
   const int index = std::atoi(arguments[1]);
   void* const library = dlopen(arguments[0], RTLD_NOW | RTLD_LOCAL);
@@ -183,7 +189,8 @@ int run_child(int count, char** arguments) {
   const FletchingSubject* const subject =
       is_function ? nullptr : reinterpret_cast<FletchingConformanceSubjectFunction>(symbol)(index);
   if (!is_function && subject == nullptr) return kNoSubjectCode;
-  Writer writer{is_function ? arguments[5] : subject->name, std::atoi(arguments[4])};
+  const std::span excluded(arguments + 8, static_cast<std::size_t>(count - 8));
+  Writer writer{is_function ? arguments[5] : subject->name, std::atoi(arguments[4]), excluded};
   write_line({{"subject", writer.subject}});
   const FletchingConformanceOptions options{
       sizeof options, or_null(arguments[2]), or_null(arguments[3]), &report, &writer, &begin, &find,

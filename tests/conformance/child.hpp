@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,7 @@ struct Request {
   int subject = 0;
   std::string group;                    // "": all
   std::string case_name;                // "": all
+  std::vector<std::string> skipped;     // names of cases; not for a host
   std::string function;                 // a function of fletching/roles.h; "": plays the subjects
   std::string role;                     // of the function
   int most_hangs = kMostProcesses;      // ends after so many

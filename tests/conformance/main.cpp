@@ -19,17 +19,18 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kUsage =
-    "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--json FILE] [--lines FILE]\n"
-    "         [--seconds N] [--most-hangs N] [--host PROGRAM]\n"
+    "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--skip CASE ...] [--json "
+    "FILE]\n"
+    "         [--lines FILE] [--seconds N] [--most-hangs N] [--host PROGRAM]\n"
     "         [--function NAME --as ROLE [--level N]] LIBRARY\n"
     "\n"
     "Plays the suite, or some groups of it, on each subject of a shared library, or a role on a\n"
     "function of it (fletching/roles.h). Prints a line for each wrong result, and the counts.\n"
-    "--case: a name, or the beginning of some and a *. --json: every result, as a list. --lines:\n"
-    "instead of printing, every line of the child process, one JSON object each. --seconds: how\n"
-    "long a case may take (60). --most-hangs: after how many the run ends (100). --host: a\n"
-    "program that loads LIBRARY and plays its subjects, such as an interpreter for a script.\n"
-    "--level: of the validation layer, 0 to 2 (2).\n"
+    "--case: a name, or the beginning of some and a *. --skip: a name, not with --host. --json:\n"
+    "every result, as a list. --lines: instead of printing, every line of the child process, one\n"
+    "JSON object each. --seconds: how long a case may take (60). --most-hangs: after how many the\n"
+    "run ends (100). --host: a program that loads LIBRARY and plays its subjects, such as an\n"
+    "interpreter for a script. --level: of the validation layer, 0 to 2 (2).\n"
     "Exit codes: 0 nothing is wrong, 1 something is, 2 could not run.\n";
 constexpr int kSeconds = 60;
 
@@ -55,6 +56,8 @@ bool parse(int count, char** arguments, Options& options) {
       options.groups.emplace_back(value);
     } else if (name == "--case") {
       options.request.case_name = value;
+    } else if (name == "--skip") {
+      options.request.skipped.emplace_back(value);
     } else if (name == "--host") {
       options.request.host = value;
     } else if (name == "--json") {

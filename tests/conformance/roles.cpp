@@ -67,7 +67,7 @@ int FletchingConformanceRunFunction(const char* role, void (*function)(void), in
     Run run(subject, chosen);
     run.enter(role);
     found->play(run, {role, function, level});
-    if (run.begun() == 0) return failed(message, EINVAL, "options: case_name is unknown");
+    if (run.begun() == 0) return failed(message, EINVAL, run.unknown_case());
     if (wrong != nullptr) *wrong = run.wrong();
   } catch (const std::bad_alloc&) {
     return failed(message, ENOMEM, "no memory for a case");

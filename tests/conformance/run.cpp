@@ -175,10 +175,24 @@ bool fits(std::string_view name, const char* pattern) {
 
 }  // namespace
 
-bool Run::begin(const char* name) noexcept {
-  if (!fits(name, options_.case_name)) return false;
+bool Run::begin(const char* name) {
+  if (!fits(name, options_.case_name)) {
+    const std::string_view known(name);
+    const std::string_view wanted(options_.case_name);
+    const auto shared = std::ranges::mismatch(known, wanted).in1 - known.begin();
+    if (similar_.empty() || shared > shared_) {
+      similar_ = known;
+      shared_ = shared;
+    }
+    return false;
+  }
   ++begun_;
   return options_.begin == nullptr || options_.begin(options_.context, group_, name) == 0;
+}
+
+std::string Run::unknown_case() const {
+  return "options: case_name (--case) is unknown: expected a name such as '" + similar_ +
+         "', got '" + options_.case_name + "'";
 }
 
 void Run::report(const FletchingConformanceResult& result) noexcept {
@@ -251,7 +265,7 @@ int FletchingConformanceRun(const FletchingSubject* subject,
       run.enter(group.name);
       group.play(run);
     }
-    if (run.begun() == 0) return failed(message, EINVAL, "options: case_name is unknown");
+    if (run.begun() == 0) return failed(message, EINVAL, run.unknown_case());
     if (wrong != nullptr) *wrong = run.wrong();
   } catch (const std::bad_alloc&) {
     return failed(message, ENOMEM, "no memory for a case");

@@ -139,7 +139,7 @@ class Run {
 
   void enter(const char* group) noexcept { group_ = group; }
   /// Whether to play the case. Call it once per case.
-  bool begin(const char* name) noexcept;
+  bool begin(const char* name);
   void report(const FletchingConformanceResult& result) noexcept;
   void report(const FletchingFinding& finding) noexcept {
     if (options_.finding != nullptr) options_.finding(options_.context, &finding);
@@ -154,12 +154,16 @@ class Run {
   [[nodiscard]] const char* group() const noexcept { return group_; }
   [[nodiscard]] std::int64_t wrong() const noexcept { return wrong_; }
   [[nodiscard]] std::int64_t begun() const noexcept { return begun_; }
+  /// The message if no case has the wanted name.
+  [[nodiscard]] std::string unknown_case() const;
 
  private:
   const FletchingConformanceOptions& options_;
   const char* group_ = "";
   std::int64_t wrong_ = 0;
   std::int64_t begun_ = 0;
+  std::string similar_;        // the known name that begins most like the wanted one
+  std::ptrdiff_t shared_ = 0;  // the number of characters
 };
 
 /// A group of cases. Results and filters use its name.

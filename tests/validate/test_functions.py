@@ -203,7 +203,11 @@ def test_text_shows_finding_for_people(library: Library) -> None:
         (["--subject", "libc.so.6"], "undefined symbol: FletchingConformanceSubject"),
         (["--subject", "a.so", "b.so:f"], "two targets: expected one of"),
         ([], "no target: expected LIBRARY:FUNCTION"),
-        (["libc.so.6:puts", "--as", "stream-producer", "--case", "no"], "case_name is unknown"),
+        (
+            ["libc.so.6:puts", "--as", "stream-producer", "--case", "reed"],
+            "(--case) is unknown: expected a name such as 'read', got 'reed'",
+        ),
+        (["--replay", "a", "--python", "a:b"], "two targets: expected one of"),
         (["libc.so.6:puts"], "no role: expected --as"),
         (["no/such.so:f", "--as", "stream-producer"], "no/such.so: no such file"),
         (["libc.so.6:no_such", "--as", "stream-producer"], "undefined symbol: no_such"),
@@ -214,3 +218,34 @@ def test_unusable_target_exits_2(arguments: list[str], text: str) -> None:
     run = validate(*arguments)
     assert (run.code, run.output) == (2, "")
     assert text in run.errors
+
+
+FUNCTION = ["libc.so.6:puts", "--as", "stream-producer"]
+PYTHON, REPLAY, SUBJECT = ["--python", "a:b"], ["--replay", "a"], ["--subject", "libc.so.6"]
+
+
+@pytest.mark.parametrize(
+    ("target", "option", "value", "needed"),
+    [
+        *((each, "--as", "array-consumer", "LIBRARY:FUNCTION or --python --consumes")
+          for each in (PYTHON, REPLAY, SUBJECT)),
+        *((each, "--level", "shape", "LIBRARY:FUNCTION or --python")
+          for each in (REPLAY, SUBJECT)),
+        *((each, "--group", "schemas", "--subject") for each in (FUNCTION, PYTHON, REPLAY)),
+        *((each, "--interpreter", "python3", "--python") for each in (FUNCTION, REPLAY, SUBJECT)),
+        *((REPLAY, option, "read", "LIBRARY:FUNCTION or --python, or --subject")
+          for option in ("--case", "--skip", "--record")),
+    ],
+)  # fmt: skip
+def test_option_without_effect_exits_2(
+    target: list[str], option: str, value: str, needed: str
+) -> None:
+    run = validate(*target, option, value)
+    expected = f"fletching: validate: {option}: expected it with {needed}\n"
+    assert (run.code, run.output, run.errors) == (2, "", expected)
+
+
+def test_skipped_case_is_not_played(library: Library) -> None:
+    target = f"{library('CORRECT')}:count_tensor"
+    run = validate(target, "--as", "tensor-producer", "--skip", "read", "--skip", "leak", "--json")
+    assert [case["name"] for case in run.report["cases"]] == ["tensor-producer/stress"]

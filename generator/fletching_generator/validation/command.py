@@ -23,7 +23,7 @@ from .rule_links import Rules
 from .runner import run_lines
 from .sarif import as_sarif
 from .suppressions import read_suppressions, suppress
-from .targets import LEVELS, ROLES, Target, target_of
+from .targets import LEVELS, ROLES, Target, refuse_unused, target_of
 from .text_report import as_text
 
 _TIMEOUT = 60
@@ -63,7 +63,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--interpreter",
-        default=sys.executable,
         metavar="PYTHON",
         help="with --python: Python that has the module (default: the one that runs this command)",
     )
@@ -78,12 +77,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CASE",
-        help="with --python: do not play this case (repeatable)",
+        help="do not play this case (repeatable)",
     )
     command.add_argument(
         "--level",
         choices=LEVELS,
-        default="data",
         help="check only the calls, also the structs, or also the buffers (default: data); "
         "not with --subject",
     )
@@ -122,7 +120,10 @@ def run_validate(root: Path, options: argparse.Namespace) -> int:
     target, lines = _play(options)
     judgement = judge(lines)
     if not judgement.cases:
-        problem = judgement.problem or "no case was played: expected another --case or --group"
+        problem = judgement.problem or (
+            "no case was played: expected another --case or --group; hint: --json lists the cases "
+            "of a run without them"
+        )
         print(f"fletching: validate: {target.name}: {problem}", file=sys.stderr)
         return CANNOT_RUN
     judgement = suppress(judgement, suppressions, datetime.date.today())
@@ -136,6 +137,7 @@ def run_validate(root: Path, options: argparse.Namespace) -> int:
 
 def _play(options: argparse.Namespace) -> tuple[Target, Iterable[Line]]:
     """Returns the target and the lines of its run, or those of a recorded run."""
+    refuse_unused(options)
     if options.replay:
         return read_record(options.replay)
     target = target_of(options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,12 +32,30 @@ class Target:
     environment: tuple[tuple[str, str], ...] = ()
 
 
+def refuse_unused(options: argparse.Namespace) -> None:
+    """Raises UsageError for two targets, and for an option that the target does not use."""
+    function, python = options.target, options.python
+    if sum(map(bool, (function, options.subject, python, options.replay))) > 1:
+        known = "LIBRARY:FUNCTION, --subject, --python and --replay"
+        raise UsageError(f"validate: two targets: expected one of {known}")
+    plays = not options.replay
+    library = "LIBRARY:FUNCTION or --python"
+    for name, value, is_used, needed in (
+        ("--as", options.role, function or (python and options.consumes), f"{library} --consumes"),
+        ("--level", options.level, function or python, library),
+        ("--group", options.group, options.subject, "--subject"),
+        ("--consumes", options.consumes, python, "--python"),
+        ("--interpreter", options.interpreter, python, "--python"),
+        ("--case", options.case, plays, f"{library}, or --subject"),
+        ("--skip", options.skip, plays, f"{library}, or --subject"),
+        ("--record", options.record, plays, f"{library}, or --subject"),
+    ):
+        if value and not is_used:
+            raise UsageError(f"validate: {name}: expected it with {needed}")
+
+
 def target_of(options: argparse.Namespace) -> Target:
     """Returns the target that the options name. Raises UsageError."""
-    if sum(map(bool, (options.target, options.subject, options.python))) > 1:
-        raise UsageError("validate: two targets: expected one of LIBRARY, --subject and --python")
-    if options.skip and not options.python:
-        raise UsageError("validate: --skip: expected --python")
     if options.subject:
         return _subject(options)
     if options.python:
@@ -51,7 +70,13 @@ def target_of(options: argparse.Namespace) -> Target:
 
 def _common(options: argparse.Namespace) -> tuple[str, ...]:
     case = ("--case", options.case) if options.case else ()
-    return "--seconds", str(options.timeout), "--most-hangs", str(_MOST_HANGS), *case
+    skipped = (part for name in options.skip for part in ("--skip", name))
+    hangs = ("--most-hangs", str(_MOST_HANGS))
+    return "--seconds", str(options.timeout), *hangs, *case, *skipped
+
+
+def _level(options: argparse.Namespace) -> int:
+    return LEVELS.index(options.level or LEVELS[-1])
 
 
 def _subject(options: argparse.Namespace) -> Target:
@@ -66,7 +91,7 @@ def _function(options: argparse.Namespace) -> Target:
         raise UsageError(f"validate: target: expected LIBRARY:FUNCTION, got '{options.target}'")
     if options.role is None:
         raise UsageError(f"validate: no role: expected --as with one of {', '.join(ROLES)}")
-    level = str(LEVELS.index(options.level))
+    level = str(_level(options))
     call = ("--function", function, "--as", options.role, "--level", level)
     name = f"{function} in {library} as {options.role}"
     return Target(name, library, (*_common(options), *call, _library(library)))
@@ -91,10 +116,11 @@ def _python(options: argparse.Namespace) -> Target:
         "python": options.python,
         "consumes": kind,
         "skip": options.skip,
-        "level": LEVELS.index(options.level),
+        "level": _level(options),
         "library": str(library),
     }
-    arguments = (*_common(options), "--host", options.interpreter, str(_HOST))
+    interpreter = options.interpreter or sys.executable
+    arguments = (*_common(options), "--host", interpreter, str(_HOST))
     environment = (("FLETCHING_VALIDATE_TARGET", json.dumps(target)),)
     role = f" as {kind}-consumer" if kind else ""
     return Target(f"{options.python}{role}", module, arguments, environment)
