@@ -16,7 +16,7 @@ using fletching::producer::Watch;
 
 class WatchTest : public testing::Test {
  protected:
-  static constexpr size_t kBytes = 3 * kPageBytes;
+  static constexpr size_t kBytes = 64 * kPageBytes;  // an access also maps its neighbours
 
   WatchTest() { std::memset(memory_, 7, kBytes); }
   ~WatchTest() override { ::operator delete(memory_, std::align_val_t{kPageBytes}); }
