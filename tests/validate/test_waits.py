@@ -66,6 +66,7 @@ def test_consumer_has_its_verdict_on_each_device(waiting: Path, function: str, k
         ("query_in_loop", "waits"),  # a second for each device
         ("query_and_sleep", "waits"),
         ("wait_with_signals_blocked", "waits"),
+        ("hand_to_thread", "waits"),
         ("sleep_and_read_early", "reads early"),
         ("compute_and_read_early", "reads early"),
         ("read_early_and_refuse", "reads early"),

@@ -118,6 +118,11 @@ static void ReadOnHost(const struct ArrowDeviceArray* array) {
 
 static void Release(struct ArrowDeviceArray* array) { array->array.release(&array->array); }
 
+static void Sleep(long milliseconds) {
+  const struct timespec time = {0, milliseconds * 1000000};
+  nanosleep(&time, NULL);
+}
+
 /* --- Ways to take an array: the consumer owns it if the result is 0 --- */
 
 typedef int Take(struct ArrowDeviceArray* array);
@@ -136,6 +141,26 @@ static int WaitUnread(struct ArrowDeviceArray* array) {
   if (code == 0) code = FletchingDeviceArraySynchronize(array, NULL);
   if (code == 0) Release(array);
   return code;
+}
+
+static void* WaitOnThread(void* context) {
+  struct ArrowDeviceArray* const array = context;
+  FletchingDeviceArraySynchronize(array, NULL);
+  Sleep(50);
+  ReadOnHost(array);
+  Release(array);
+  return NULL;
+}
+
+/* Only for memory of the host. Returns while the event is pending. */
+static int HandToThread(struct ArrowDeviceArray* array) {
+  static struct ArrowDeviceArray moved;
+  pthread_t thread;
+  if (Open(array) != 0) return ENOTSUP;
+  moved = *array;
+  array->array.release = NULL;
+  pthread_create(&thread, NULL, WaitOnThread, &moved);
+  return pthread_detach(thread);
 }
 
 /* Returns while the event is pending. */
@@ -157,11 +182,6 @@ static int QueryInLoop(struct ArrowDeviceArray* array) {
   ReadOnHost(array);
   Release(array);
   return 0;
-}
-
-static void Sleep(long milliseconds) {
-  const struct timespec time = {0, milliseconds * 1000000};
-  nanosleep(&time, NULL);
 }
 
 static int QueryAndSleep(struct ArrowDeviceArray* array) {
@@ -293,6 +313,7 @@ static int TakeStream(struct ArrowDeviceArrayStream* stream, Take* take) {
 
 CONSUMER(wait_on_host, WaitOnHost)
 CONSUMER(wait_unread, WaitUnread)
+CONSUMER(hand_to_thread, HandToThread)
 CONSUMER(wait_on_stream, WaitOnStream)
 CONSUMER(query_in_loop, QueryInLoop)
 CONSUMER(query_and_sleep, QueryAndSleep)
