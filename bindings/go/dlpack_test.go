@@ -8,9 +8,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -18,6 +22,7 @@ import (
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
 var (
@@ -545,5 +550,26 @@ func TestMovesOfTensorAllocateOnlyItsOwner(t *testing.T) {
 	tensor.Close()
 	if count > 4 && !raceEnabled {
 		t.Errorf("expected 4 allocations of Go for an export and an import, got %v", count)
+	}
+}
+
+// The program runs again, because FLETCHING_VALIDATE is read at its start.
+func TestAllocatedTensorIsValidated(t *testing.T) {
+	repository.Need(t)
+	if os.Getenv("FLETCHING_VALIDATE") == "" {
+		again := exec.Command(os.Args[0], "-test.run=^TestAllocatedTensorIsValidated$")
+		library := filepath.Join(repository.Libraries(), "libfletching.so")
+		again.Env = append(os.Environ(), "FLETCHING_VALIDATE=log", "FLETCHING_LIBRARY="+library)
+		output, err := again.CombinedOutput()
+		if err != nil || !strings.Contains(string(output), "fletching: import: tensor: the deleter was called again") {
+			t.Errorf("%v, %s", err, output)
+		}
+		return
+	}
+	exchange := must(fletching.FindExchange(tableOfFramework()))
+	tensor := must(exchange.Allocate(fletching.TensorData{DataType: float32s, DeviceType: abi.DeviceCPU, Shape: []int64{2}}))
+	address := must(tensor.Export())
+	for range 2 {
+		must(fletching.ImportTensor(address)).Close()
 	}
 }
