@@ -61,8 +61,8 @@ def targets(library: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
         skipped = (word for case in library.get("skip", {}) for word in ("--skip", case))
         yield title, ["--python", function, "--consumes", "--as", role, *skipped]
     for title, text in library.get("functions", {}).items():
-        role, _, function = text.partition(" ")
-        yield title, [function, "--as", role]
+        role, function, *more = text.split()
+        yield title, [function, "--as", role, *more]
 
 
 def command(options: list[str], environment: Mapping[str, str]) -> str:

@@ -167,8 +167,9 @@ def test_command_starts_with_variables() -> None:
 
 
 def test_functions_of_library_are_targets() -> None:
-    library = {"functions": {"f": "array-producer a.so:f"}}
-    assert [*page.targets(library)] == [("f", ["a.so:f", "--as", "array-producer"])]
+    library = {"functions": {"f": "array-producer a.so:f --skip leak"}}
+    options = ["a.so:f", "--as", "array-producer", "--skip", "leak"]
+    assert [*page.targets(library)] == [("f", options)]
 
 
 def test_build_takes_place_of_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
