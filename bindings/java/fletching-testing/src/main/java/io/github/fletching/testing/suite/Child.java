@@ -14,6 +14,7 @@ import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -44,6 +45,10 @@ public final class Child {
    * every call that is not set to fail.
    */
   static String run(Object suite, String method, String... options) {
+    return run(suite, method, Map.of(), options);
+  }
+
+  static String run(Object suite, String method, Map<String, String> variables, String... options) {
     if ("here".equals(System.getenv("FLETCHING_TEST_CHILDREN"))) { // mutants exist only in this JVM
       call(suite.getClass(), method);
       return "";
@@ -52,11 +57,9 @@ public final class Child {
     Path interposers = NativeLibraries.folder().resolve("interposers");
     List<String> all = new ArrayList<>(List.of(options));
     all.add("-XX:TieredStopAtLevel=1");
-    return run(
-        Child.class,
-        all,
-        List.of(suite.getClass().getName(), method),
-        Map.of("LD_LIBRARY_PATH", interposers + File.pathSeparator + libraries));
+    Map<String, String> set = new HashMap<>(variables);
+    set.put("LD_LIBRARY_PATH", interposers + File.pathSeparator + libraries);
+    return run(Child.class, all, List.of(suite.getClass().getName(), method), set);
   }
 
   private static String run(

@@ -27,8 +27,10 @@ import io.github.fletching.Tensor;
 import io.github.fletching.TensorBuilder;
 import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
@@ -111,6 +113,32 @@ class TensorExchangeTest {
     }
     assertEquals(1, foreign.deletions());
     assertFails(EINVAL, () -> exchange.allocate(new TensorBuilder(INT32, -1)), "negative size");
+  }
+
+  @Test
+  void allocatedTensorIsValidated() {
+    String library = NativeLibraries.folder().resolve("libfletching.so").toString();
+    String output =
+        Child.run(
+            this,
+            "deleteAllocatedTensorTwice",
+            Map.of("FLETCHING_VALIDATE", "log", "FLETCHING_LIBRARY", library));
+    if (!"here".equals(System.getenv("FLETCHING_TEST_CHILDREN"))) { // else without the variable
+      assertTrue(output.contains("fletching: import: tensor: the deleter was called"), output);
+    }
+  }
+
+  /** Called in a child. */
+  void deleteAllocatedTensorTwice() {
+    ForeignTensor foreign = ForeignTensor.of(INT32, 0x1000, 1);
+    Allocator allocator =
+        (prototype, out, context, setError) -> {
+          out.setLong(0, foreign.address());
+          return 0;
+        };
+    long address = with(ALLOCATOR, allocator).allocate(new TensorBuilder(INT32, 1)).detach();
+    Tensor.wrap(address).close();
+    Tensor.wrap(address).close();
   }
 
   @Test
