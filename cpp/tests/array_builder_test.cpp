@@ -383,6 +383,19 @@ TEST(MakeDeviceArray, AllocatesOnceForArrayAndObject) {
   EXPECT_EQ(destroyed, 1);
 }
 
+TEST(MakeDeviceArray, SecondReleaseHasNoEffect) {
+  const auto object = std::make_shared<int>(1);
+  DeviceArray array = make_cpu_array({}, {nullptr}, std::shared_ptr<int>(object)).value();
+  ArrowDeviceArray raw;
+  array.move_to(&raw);
+  const auto release = raw.array.release;
+  release(&raw.array);
+  EXPECT_EQ(raw.array.release, nullptr);
+  EXPECT_EQ(object.use_count(), 1);
+  release(&raw.array);
+  EXPECT_EQ(object.use_count(), 1);
+}
+
 TEST(MakeDeviceArray, MakesCpuArray) {
   const int64_t value = 7;
   const DeviceArray array =

@@ -60,6 +60,16 @@ TEST(NestedRelease, OwnersAttachedToOwners) {
   EXPECT_EQ(log, Log{"innermost"});
 }
 
+TEST(NestedRelease, OwnersInArraysWithoutChildren) {
+  Log log;
+  DeviceArray array = make_cpu_array({}, {nullptr}, leaf(&log, "innermost")).value();
+  for (int i = 0; i < kLevels; ++i) {
+    array = make_cpu_array({}, {nullptr}, std::move(array)).value();
+  }
+  array.release();
+  EXPECT_EQ(log, Log{"innermost"});
+}
+
 TEST(NestedRelease, OwnersInBuilderBlocks) {
   Log log;
   Array array = leaf(&log, "innermost");

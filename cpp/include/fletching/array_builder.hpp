@@ -61,8 +61,9 @@ constexpr bool lacks_offsets(const ArrayValues& values, int64_t n_buffers,
 
 // Single return, for copy elision.
 inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, const void** buffers,
-                                      BlockHead* block, ArrowDeviceType device_type,
-                                      int64_t device_id, void* sync_event) noexcept {
+                                      BlockHead* block, void (*release)(ArrowArray*),
+                                      ArrowDeviceType device_type, int64_t device_id,
+                                      void* sync_event) noexcept {
   Result<DeviceArray> result(std::in_place);
   ArrowDeviceArray& raw = **result;
   raw.array.length = values.length;
@@ -78,6 +79,7 @@ inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, con
   raw.sync_event = sync_event;
   block->shares.store(1, std::memory_order_relaxed);
   join_block(&raw.array, block);
+  raw.array.release = release;
   return result;
 }
 
@@ -414,8 +416,10 @@ Result<DeviceArray> make_device_array(ArrayValues values,
   if (block == nullptr) return detail::out_of_memory();
   const void** next = block->extra();
   for (const void* buffer : buffers) *next++ = buffer;
-  return detail::flat_array(values, n_buffers, block->extra(), block, device_type, device_id,
-                            sync_event);
+  auto* release = &detail::release_in_block<ArrowArray>;
+  if constexpr (!detail::Nested<Object>) release = &detail::release_with_block<Block, ArrowArray>;
+  return detail::flat_array(values, n_buffers, block->extra(), block, release, device_type,
+                            device_id, sync_event);
 }
 
 /// Like make_device_array, for an array on the CPU.

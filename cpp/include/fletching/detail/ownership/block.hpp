@@ -49,12 +49,15 @@ class ReleaseStack {
   Destroyable* top_ = nullptr;
 };
 
-/// Destroys a node with an object. An object with a let_go() overload first releases its contents
-/// through the stack.
+/// An object with a let_go() overload, such as an owner: releases its contents through a stack.
+template <class Object>
+concept Nested = requires(Object& object, ReleaseStack& onto) { let_go(object, onto); };
+
+/// Destroys a node with an object.
 template <class Node>
 void destroy_node(Destroyable* head, [[maybe_unused]] ReleaseStack* stack) noexcept {
   auto* const node = static_cast<Node*>(head);
-  if constexpr (requires(ReleaseStack& onto) { let_go(node->object, onto); }) {
+  if constexpr (Nested<decltype(node->object)>) {
     node->destroy = [](Destroyable* empty, ReleaseStack* /*stack*/) noexcept {
       Node::free(static_cast<Node*>(empty));
     };
@@ -259,6 +262,16 @@ struct Block : BlockHead {
     return (sizeof(Block) + alignof(Base) - 1) / alignof(Base) * alignof(Base);
   }
 };
+
+/// Release callback of a struct without children that has a block to itself, whose object is not
+/// nested. It counts no references and calls no `destroy`. A second call has no effect.
+template <class Node, class Base>
+void release_with_block(Base* self) noexcept {
+  if (self->release == nullptr) [[unlikely]]
+    return;
+  self->release = nullptr;
+  Node::free(static_cast<Node*>(static_cast<BlockHead*>(self->private_data)));
+}
 
 /// Makes a struct point to a block and hold a reference to it. The caller counts the reference.
 template <class Base>
