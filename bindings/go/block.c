@@ -9,7 +9,7 @@
 
 struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_t owner,
                                            uintptr_t share) {
-  struct FletchingBlock* block = calloc(1, size);
+  struct FletchingBlock* block = malloc(size);
   if (block == NULL) return NULL;
   block->structs = structs;
   block->owner = owner;

@@ -55,8 +55,9 @@ type block[B base] struct {
 	bytes     []byte
 }
 
-// newBlock allocates a block. The caller must fill in all structs and pass them on. The block owns the
-// value of the handle and a reference to the share; either may be 0. ok is false if out of memory.
+// newBlock allocates a block, whose structs, addresses and bytes are undefined. The caller must fill them in and pass
+// the structs on; it may ignore the root. The block owns the value of the handle and a reference to the share; either
+// may be 0. ok is false if out of memory.
 func newBlock[B base](structs, addresses, bytes int, handle uintptr, share uintptr) (b block[B], ok bool) {
 	var node B
 	if structs > maxStructs || addresses > math.MaxInt/16 { // no size may overflow 64 bits

@@ -57,8 +57,8 @@ struct FletchingBlock {
   struct FletchingShare* share; /* the share that the structs show; NULL for none */
 };
 
-/* Returns a zeroed block and adds a user to `share`, an address or 0. Returns NULL if out of
- * memory. */
+/* Returns a block, undefined after the head, and adds a user to `share`, an address or 0. Returns
+ * NULL if out of memory. */
 struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_t owner,
                                            uintptr_t share);
 

@@ -57,20 +57,22 @@ int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count
   return 0;
 }
 
-/* Sanitizers replace calloc. */
+/* Sanitizers replace the allocator. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 
-/* Replaces glibc's calloc for the whole process. */
+/* Replace glibc's malloc and calloc for the whole process. */
+extern void* __libc_malloc(size_t size);
 extern void* __libc_calloc(size_t count, size_t size);
 
 static _Thread_local int g_until_failure = -1;
 
-void* calloc(size_t count, size_t size) {
-  if (g_until_failure >= 0 && g_until_failure-- == 0) return NULL;
-  return __libc_calloc(count, size);
-}
+static int fails(void) { return g_until_failure >= 0 && g_until_failure-- == 0; }
 
-int fletching_go_peer_fail_calloc(int nth) {
+void* malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }
+
+void* calloc(size_t count, size_t size) { return fails() ? NULL : __libc_calloc(count, size); }
+
+int fletching_go_peer_fail_allocation(int nth) {
   const int left = g_until_failure;
   g_until_failure = nth;
   return left;
@@ -78,7 +80,7 @@ int fletching_go_peer_fail_calloc(int nth) {
 
 #else
 
-int fletching_go_peer_fail_calloc(int nth) {
+int fletching_go_peer_fail_allocation(int nth) {
   (void)nth;
   return -2;
 }

@@ -72,14 +72,14 @@ func ReleaseOnThreads(arrays []abi.ArrowArray) bool {
 	return C.fletching_go_peer_release_on_threads(first, C.size_t(len(arrays))) == 0
 }
 
-// WithoutMemory runs the body while one C calloc, after nth successful ones, returns NULL. failed reports whether that
-// calloc was reached, can whether the C library supports this.
+// WithoutMemory runs the body while one malloc or calloc, after nth successful ones, returns NULL. failed reports
+// whether it was reached, can whether the C library supports this.
 func WithoutMemory(nth int, body func()) (failed, can bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	C.fletching_go_peer_fail_calloc(C.int(nth))
+	C.fletching_go_peer_fail_allocation(C.int(nth))
 	body()
-	left := C.fletching_go_peer_fail_calloc(-1)
+	left := C.fletching_go_peer_fail_allocation(-1)
 	return left == -1, left != -2
 }
 
