@@ -193,7 +193,7 @@ ROWS = (
             _OURS: (*_PROGRAM, "fletching.from_dlpack", "20000"),
             _NUMPY: (*_PROGRAM, "numpy.tensor", "20000"),
         },
-        (Limit(_NUMPY, 4, 2, _BY_TENSOR),),
+        (Limit(_NUMPY, 3.5, 2, _BY_TENSOR),),
         repeats=_REPEATS,
         environment=_ENVIRONMENT,
     ),

@@ -17,7 +17,7 @@ for (const place of document.querySelectorAll(".versions")) {
 
 // Makes code and tables that are wider than the page reachable by keyboard, and marks them.
 function markScrollers() {
-  for (const box of document.querySelectorAll("pre, .table-wrapper, .graphviz")) {
+  for (const box of document.querySelectorAll("pre, .table-wrapper, .graphviz, p:has(> img)")) {
     const scrolls = box.scrollWidth > box.clientWidth + 1;
     box.classList.toggle("scrolls", scrolls);
     if (scrolls) box.tabIndex = 0;
