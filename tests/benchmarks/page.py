@@ -65,7 +65,7 @@ GOALS = """\
 ## Goals
 
 The limits guard what is reached. The goals say what is not yet good enough, and profiles of
-callgrind what it is spent on:
+callgrind and perf what it is spent on:
 
 """
 METHOD = """\

@@ -95,7 +95,7 @@ ROWS = (
             _OURS: ("fletching_bench_async_rust", "fletching", "100000"),
             _PAIR: ("fletching_bench_async_rust", "pair", "100000"),
         },
-        (Limit(_PAIR, 1.5, reason="a batch passes the callbacks of the interface"),),
+        (Limit(_PAIR, None, 1.5, "a batch passes the callbacks of the interface"),),
         between_threads=True,
     ),
 )
