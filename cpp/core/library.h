@@ -61,10 +61,11 @@ static void append(char* text, size_t size, const char* separator, const char* a
   const size_t length = strlen(added);
   const size_t half = (size - used) / 2;
   (void)snprintf(text + used, length < size - used ? size - used : half, "%s", added);
-  if (length < size - used || half < 4) return;
+  if (length < size - used) return;
+  end_at_character(text + used);
+  if (half < 4) return;
   const char* end = added + length - half + 4;
   while (((unsigned char)*end & 0xC0) == 0x80) ++end;
-  end_at_character(text + used);
   used = strlen(text);
   (void)snprintf(text + used, size - used, "...%s", end);
 }
@@ -77,6 +78,7 @@ static bool no_library(const struct vendor_library* self, struct failure* failur
     append(names, sizeof names, ", ", *name);
     if (open_library(*name, false) != NULL) continue;  // available to the next call
     library_error(*name, reason, sizeof reason);
+    end_at_character(reason);
     append(reasons, sizeof reasons, "; ", reason);
   }
   if (names[0] == '\0') {

@@ -62,9 +62,8 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerGateOpen(struct FletchingProducer
                                                         struct FletchingMessage* message);
 /* Watches the buffers of later exports behind the shut gate. Their content is there from the start,
  * and every read of the process or of the device that comes before the gate opens is a read that
- * did not wait. Returns ENOTSUP if the device's reads cannot be seen: on vulkan, ext_dev and GPUs,
- * and except on Linux.
- */
+ * did not wait. Returns ENOTSUP on vulkan, ext_dev and GPUs, whose reads cannot be seen, on systems
+ * other than Linux, and without pages of 4096 bytes or /proc/self/pagemap. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerGateWatch(struct FletchingProducerGate* gate,
                                                          struct FletchingMessage* message);
 /* The number of watched buffers that were first accessed before and after the gate was opened.

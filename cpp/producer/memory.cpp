@@ -22,6 +22,7 @@ Allocation::Allocation(Backend& backend, const Bytes& bytes, bool inverted, Watc
     add_allocation(buffer_, &bytes);
     if (is_watched) watch->add(pages);
   } catch (...) {
+    remove_allocation(buffer_);
     backend_.free(buffer_);
     throw;
   }

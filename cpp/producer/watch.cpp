@@ -1,8 +1,8 @@
 #include "watch.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "message.hpp"
 
@@ -45,8 +45,13 @@ void Watch::add(const Pages& pages) {
   const auto bytes = static_cast<ssize_t>(pages.bytes);
   const bool is_done =
       file >= 0 && write(file, pages.begin, pages.bytes) == bytes && remap(pages, file);
+  const int code = errno;
   if (file >= 0) close(file);
-  if (!is_done) fail(EIO, "watch: mmap: failed: expected pages of a file");
+  if (!is_done)
+    fail(EIO, "watch: add: cannot map a file over the pages: errno " + std::to_string(code));
+  if (has_access(pages)) {  // after mlockall(MCL_FUTURE)
+    fail(ENOTSUP, "watch: add: the kernel maps pages before their first access");
+  }
   const std::lock_guard lock(mutex_);
   ranges_.push_back({pages, false});
 }

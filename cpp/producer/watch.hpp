@@ -26,16 +26,16 @@ struct Accesses {
 };
 
 // Counts the ranges of pages that any thread or system call accesses, before and after open(). An
-// access by a forked process is not seen.
+// access by a forked process is not seen, nor one whose page the kernel has taken back since.
 class Watch {
  public:
   Watch();  // throws ENOTSUP except on Linux with pages of 4096 bytes
-  ~Watch();
+  ~Watch();  // nobody may access the pages during this call
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   // The pages must live as long as the object, and nobody may access them during this call. Throws
-  // EIO.
+  // EIO, or ENOTSUP in a process with mlockall(MCL_FUTURE).
   void add(const Pages& pages);
   void open() noexcept;
   Accesses accesses() const noexcept;

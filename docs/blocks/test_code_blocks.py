@@ -125,6 +125,15 @@ def test_compile_times_are_measured() -> None:
         assert costs == [measured.get((case, who), "") for who in head[1:]], case
 
 
+def test_sizes_of_sources_are_right() -> None:
+    text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    for folder in ("cpp/bundle", "cpp/include"):
+        size = re.search(rf"(\d+) kB of source \| `[^`]*{folder}", text)
+        assert size, folder
+        found = sum(each.stat().st_size for each in (ROOT / folder).rglob("*") if each.is_file())
+        assert found == pytest.approx(int(size[1]) * 1000, rel=0.02), folder
+
+
 def same_case(title: str, case: str) -> bool:
     """Whether the words of a title are in the name of a case, such as "one leaf to DLPack"."""
     return set(re.findall(r"\w+", title)) - {"one", "a"} <= set(re.findall(r"\w+", case))

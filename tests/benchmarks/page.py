@@ -200,7 +200,7 @@ def _rows(cells: Iterable[Cell]) -> list[list[str]]:
                 cell.who,
                 cost(cell),
                 UNITS.get(cell.measure, cell.measure),
-                "" if cell.allocations is None else f"{cell.allocations:,.6g}",
+                "" if cell.allocations is None else f"{round(cell.allocations, 2) + 0:,.6g}",
                 "" if cell.locks is None else f"{cell.locks:g}",
                 _ratio(cell),
                 "" if cell.limit is None else f"{cell.limit:,.10g}" + ("" if cell.ok else " OVER"),

@@ -19,9 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kUsage =
-    "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--skip CASE ...] [--json "
-    "FILE]\n"
-    "         [--lines FILE] [--seconds N] [--most-hangs N] [--host PROGRAM]\n"
+    "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--skip CASE ...]\n"
+    "         [--json FILE] [--lines FILE] [--seconds N] [--most-hangs N] [--host PROGRAM]\n"
     "         [--function NAME --as ROLE [--level N]] LIBRARY\n"
     "\n"
     "Plays the suite, or some groups of it, on each subject of a shared library, or a role on a\n"

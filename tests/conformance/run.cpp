@@ -192,7 +192,7 @@ bool Run::begin(const char* name) {
 
 std::string Run::unknown_case() const {
   return "options: case_name (--case) is unknown: expected a name such as '" + similar_ +
-         "', got '" + options_.case_name + "'";
+         "', got '" + (options_.case_name == nullptr ? "" : options_.case_name) + "'";
 }
 
 void Run::report(const FletchingConformanceResult& result) noexcept {

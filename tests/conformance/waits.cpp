@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace fletching::conformance {
 namespace {
@@ -44,38 +45,44 @@ bool runs(const std::filesystem::path& task) {
 
 /// Whether a thread that sleeps waits for another thread, not for a time or another process.
 bool waits_for_thread(const std::filesystem::path& task) {
-  const std::string text = first_line(task / "syscall");
-  return text.empty() || text.starts_with(std::to_string(SYS_futex) + " ");
+  std::istringstream text(first_line(task / "syscall"));
+  std::string number, address, operation, value, timeout;
+  text >> number >> address >> operation >> value >> timeout;
+  return number == std::to_string(SYS_futex) && timeout == "0x0";
 }
 
+/// Returns false if not all threads were seen.
 template <class Look>
-void each_other_thread(const Look& look) {
+bool each_other_thread(const Look& look) {
   const std::string own = std::to_string(gettid());
   std::error_code error;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    if (task.path().filename() != own) look(task.path());
+  std::filesystem::directory_iterator task("/proc/self/task", error);
+  for (; !error && task != std::filesystem::directory_iterator(); task.increment(error)) {
+    if (task->path().filename() != own) look(task->path());
   }
+  return !error;
 }
 
 enum class Rest { kRuns, kSleeps, kWaits };
 
 Rest rest_of_others(const Threads& idle) {
   Rest rest = Rest::kWaits;
-  each_other_thread([&](const std::filesystem::path& task) {
+  const bool is_whole = each_other_thread([&](const std::filesystem::path& task) {
     if (runs(task)) {
       rest = Rest::kRuns;
     } else if (rest == Rest::kWaits && !idle.contains(task.filename()) && !waits_for_thread(task)) {
       rest = Rest::kSleeps;
     }
   });
-  return rest;
+  return is_whole ? rest : Rest::kSleeps;
 }
 
 }  // namespace
 
 Threads other_threads() {
   Threads threads;
-  each_other_thread([&](const std::filesystem::path& task) { threads.insert(task.filename()); });
+  (void)each_other_thread(
+      [&](const std::filesystem::path& task) { threads.insert(task.filename()); });
   return threads;
 }
 

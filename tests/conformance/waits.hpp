@@ -26,9 +26,9 @@ inline constexpr std::array kWaitDevices{"cuda",      "cuda_host", "cuda_managed
 using Threads = std::set<std::string>;
 Threads other_threads();
 
-/// Returns when all other threads of the process wait for one another, and those in `idle` sleep. A
-/// loop that queries an event does neither, so returns also after they have computed for a second,
-/// or slept for 0.2 seconds.
+/// Returns when all other threads of the process wait for one another, and those in `idle` sleep.
+/// Also returns after they have computed for a second or slept for 0.2 seconds, because a loop that
+/// queries an event does neither.
 void await_rest(const Threads& idle);
 
 /// One call of the function with data behind a shut gate, whose buffers are watched if the device

@@ -40,7 +40,7 @@ class Run:
 
 
 def validate(*arguments: object) -> Run:
-    """Calls the command in this process, because to read the rules takes a second."""
+    """Calls the command in this process, because reading the rules takes a second."""
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
         contextlib.chdir(REPOSITORY),

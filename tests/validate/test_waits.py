@@ -68,6 +68,7 @@ def test_consumer_has_its_verdict_on_each_device(waiting: Path, function: str, k
         ("wait_with_signals_blocked", "waits"),
         ("hand_to_thread", "waits"),
         ("sleep_and_read_early", "reads early"),
+        ("timed_wait_and_read_early", "reads early"),
         ("compute_and_read_early", "reads early"),
         ("read_early_and_refuse", "reads early"),
         ("read_column_early", "reads early"),

@@ -218,6 +218,20 @@ static int SleepAndReadEarly(struct ArrowDeviceArray* array) {
   return ReadEarly(array);
 }
 
+static int TimedWaitAndReadEarly(struct ArrowDeviceArray* array) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_nsec += 50000000;
+  end.tv_sec += end.tv_nsec / 1000000000;
+  end.tv_nsec %= 1000000000;
+  pthread_mutex_lock(&mutex);
+  while (pthread_cond_timedwait(&never, &mutex, &end) == 0) continue;
+  pthread_mutex_unlock(&mutex);
+  return ReadEarly(array);
+}
+
 static int ComputeAndReadEarly(struct ArrowDeviceArray* array) {
   const clock_t begin = clock();
   while (clock() - begin < CLOCKS_PER_SEC / 2) continue;
@@ -320,6 +334,7 @@ CONSUMER(query_and_sleep, QueryAndSleep)
 CONSUMER(wait_with_signals_blocked, WaitWithSignalsBlocked)
 CONSUMER(read_early, ReadEarly)
 CONSUMER(sleep_and_read_early, SleepAndReadEarly)
+CONSUMER(timed_wait_and_read_early, TimedWaitAndReadEarly)
 CONSUMER(compute_and_read_early, ComputeAndReadEarly)
 CONSUMER(read_early_and_refuse, ReadEarlyAndRefuse)
 CONSUMER(read_column_early, ReadColumnEarly)

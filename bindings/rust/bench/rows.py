@@ -68,7 +68,7 @@ ROWS = (
             _RAW,
             1.13,
             1.05,
-            "51 instructions a column: 27 fill and link the struct (raw C: 19) and reject wrong "
+            "50 instructions a column: 27 fill and link the struct (raw C: 19) and reject wrong "
             "requests, 13 release (16), 10 read (10)",
         ),
         0.02,

@@ -78,8 +78,7 @@ inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, con
   raw.device_type = device_type;
   raw.sync_event = sync_event;
   block->shares.store(1, std::memory_order_relaxed);
-  join_block(&raw.array, block);
-  raw.array.release = release;
+  join_block(&raw.array, block, release);
   return result;
 }
 

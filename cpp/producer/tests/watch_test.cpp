@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <exception>
 #include <new>
 
 namespace {
@@ -20,6 +21,14 @@ class WatchTest : public testing::Test {
 
   WatchTest() { std::memset(memory_, 7, kBytes); }
   ~WatchTest() override { ::operator delete(memory_, std::align_val_t{kPageBytes}); }
+
+  void SetUp() override {
+    try {
+      const Watch watch;
+    } catch (const std::exception& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
 
   char* last() const { return memory_ + kBytes - 1; }
 

@@ -180,7 +180,7 @@ inline RuleFacts facts_of(std::string_view id) noexcept {
   for (const RuleFacts& entry : kRules) {
     if (entry.id == id) return entry;
   }
-  // A limit of the checks breaks no rule. A literal:
+  // A limit of the checks breaks no rule. `id` is a literal:
   return {id.data(), "note", "both", ""};  // NOLINT(bugprone-suspicious-stringview-data-usage)
 }
 

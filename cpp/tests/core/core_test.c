@@ -188,7 +188,7 @@ static void test_find_library_prefers_loaded_library(void) {
 
 static void test_long_path_keeps_both_ends(void) {
 #ifdef __GLIBC__
-  static char path[2000] = "/first/";
+  static char path[2000] = "/before/";
   const char* const names[] = {path, NULL};
   const struct vendor_library absent = {.title = "Test", .names = names};
   struct failure failure;
@@ -200,11 +200,15 @@ static void test_long_path_keeps_both_ends(void) {
   CHECK(says(path) && says("/last.so: ") && says("No such file or directory)"));
   /* Characters of two bytes are not split. */
   for (size_t at = start; at < 1500; at += 2) memcpy(path + at, "\xC3\xA9", 2);
-  strcpy(path + 1501, "/last.so");
+  strcpy(path + 1500, "/last.so");
   no_failure(&failure);
   CHECK(!no_library(&absent, &failure) && report(&failure, &message) == ENOENT);
-  CHECK(says("load /first/\xC3\xA9") && says("\xC3\xA9...\xC3\xA9") &&
+  CHECK(says("load /before/\xC3\xA9") && says("\xC3\xA9...\xC3\xA9") &&
         says("\xC3\xA9/last.so; hint"));
+  for (const char* text = message.text; *text != '\0'; text += utf8_length(text)) {
+    CHECK(utf8_length(text) > 0);
+    if (utf8_length(text) == 0) break;
+  }
 #endif
 }
 

@@ -33,9 +33,15 @@ class Target:
 
 
 def refuse_unused(options: argparse.Namespace) -> None:
-    """Raises UsageError for two targets, and for an option that the target does not use."""
+    """Raises UsageError unless there is one target, and for an option that it does not use."""
     function, python = options.target, options.python
-    if sum(map(bool, (function, options.subject, python, options.replay))) > 1:
+    targets = [each for each in (function, options.subject, python, options.replay) if each]
+    if not targets:
+        raise UsageError(
+            "validate: no target: expected LIBRARY:FUNCTION --as ROLE, --subject LIBRARY, "
+            "--python MODULE:EXPRESSION, or --replay FILE"
+        )
+    if len(targets) > 1:
         known = "LIBRARY:FUNCTION, --subject, --python and --replay"
         raise UsageError(f"validate: two targets: expected one of {known}")
     plays = not options.replay
@@ -60,12 +66,7 @@ def target_of(options: argparse.Namespace) -> Target:
         return _subject(options)
     if options.python:
         return _python(options)
-    if options.target:
-        return _function(options)
-    raise UsageError(
-        "validate: no target: expected LIBRARY:FUNCTION --as ROLE, --subject LIBRARY, or "
-        "--python MODULE:EXPRESSION"
-    )
+    return _function(options)
 
 
 def _common(options: argparse.Namespace) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ void fletching_go_peer_release(struct ArrowArray* array, int count);
  * thread. */
 int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count);
 
-/* Makes one calloc of this thread fail, after `nth` successful ones; -1 for none. Returns the rest
- * of the previous setting, -1 if that calloc has failed, or -2 if this C library does not support
- * it. */
+/* Makes one malloc or calloc of this thread fail, after `nth` successful ones; -1 for none. Returns
+ * the rest of the previous setting, -1 if that call has failed, or -2 if this C library does not
+ * support it. */
 int fletching_go_peer_fail_allocation(int nth);
 
 /* Returns the number of bytes allocated in C, or 0 if this C library cannot report it. */

@@ -190,7 +190,7 @@ inline bool leave_block(Base* self, BlockHead* block) noexcept {
   return return_shares(block, shares);
 }
 
-/// Release callback of every struct that points to a block. A second call has no effect.
+/// Release callback of the structs that share a block. A second call has no effect.
 template <class Base>
 void release_in_block(Base* self) noexcept {
   if (self->release == nullptr) [[unlikely]]
@@ -275,8 +275,9 @@ void release_with_block(Base* self) noexcept {
 
 /// Makes a struct point to a block and hold a reference to it. The caller counts the reference.
 template <class Base>
-void join_block(Base* self, BlockHead* block) noexcept {
-  self->release = &release_in_block<Base>;
+void join_block(Base* self, BlockHead* block,
+                void (*release)(Base*) = &release_in_block<Base>) noexcept {
+  self->release = release;
   self->private_data = block;
 }
 
