@@ -29,7 +29,7 @@ struct Accesses {
 // access by a forked process is not seen, nor one whose page the kernel has taken back since.
 class Watch {
  public:
-  Watch();  // throws ENOTSUP except on Linux with pages of 4096 bytes
+  Watch();   // throws ENOTSUP except on Linux with pages of 4096 bytes
   ~Watch();  // nobody may access the pages during this call
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
