@@ -15,14 +15,16 @@ Allocation::Allocation(Backend& backend, const Bytes& bytes, bool inverted, Watc
   const bool is_watched = watch != nullptr && !bytes.empty();
   buffer_ =
       is_watched ? backend.allocate_in_pages(bytes.size(), &pages) : backend.allocate(bytes.size());
+  bool is_known = false;
   try {
     Bytes content = bytes;
     if (inverted) std::ranges::transform(content, content.begin(), std::bit_not());
     if (!content.empty()) backend_.copy_to(buffer_, content.data(), content.size());
     add_allocation(buffer_, &bytes);
+    is_known = true;
     if (is_watched) watch->add(pages);
   } catch (...) {
-    remove_allocation(buffer_);
+    if (is_known) remove_allocation(buffer_);
     backend_.free(buffer_);
     throw;
   }
