@@ -47,8 +47,9 @@ void Watch::add(const Pages& pages) {
       file >= 0 && write(file, pages.begin, pages.bytes) == bytes && remap(pages, file);
   const int code = errno;
   if (file >= 0) close(file);
-  if (!is_done)
+  if (!is_done) {
     fail(EIO, "watch: add: cannot map a file over the pages: errno " + std::to_string(code));
+  }
   if (has_access(pages)) {  // after mlockall(MCL_FUTURE)
     fail(ENOTSUP, "watch: add: the kernel maps pages before their first access");
   }

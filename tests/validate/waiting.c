@@ -173,9 +173,9 @@ static int WaitOnStream(struct ArrowDeviceArray* array) {
   return FletchingDeviceArrayReleaseAfter(array, stream, FLETCHING_CAPTURE_REFUSE, NULL);
 }
 
-static int QueryInLoop(struct ArrowDeviceArray* array) {
+static int Query(struct ArrowDeviceArray* array, void (*pause)(void)) {
   int code = Open(array);
-  for (int ready = 0; code == 0 && ready == 0; sched_yield()) {
+  for (int ready = 0; code == 0 && ready == 0; pause()) {
     code = FletchingDeviceArrayReady(array, &ready, NULL);
   }
   if (code != 0) return code;
@@ -184,16 +184,11 @@ static int QueryInLoop(struct ArrowDeviceArray* array) {
   return 0;
 }
 
-static int QueryAndSleep(struct ArrowDeviceArray* array) {
-  int code = Open(array);
-  for (int ready = 0; code == 0 && ready == 0; Sleep(1)) {
-    code = FletchingDeviceArrayReady(array, &ready, NULL);
-  }
-  if (code != 0) return code;
-  ReadOnHost(array);
-  Release(array);
-  return 0;
-}
+static void Yield(void) { sched_yield(); }
+static int QueryInLoop(struct ArrowDeviceArray* array) { return Query(array, Yield); }
+
+static void SleepBriefly(void) { Sleep(1); }
+static int QueryAndSleep(struct ArrowDeviceArray* array) { return Query(array, SleepBriefly); }
 
 /* A signal handler would not run on this thread. */
 static int WaitWithSignalsBlocked(struct ArrowDeviceArray* array) {

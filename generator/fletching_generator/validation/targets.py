@@ -71,9 +71,11 @@ def target_of(options: argparse.Namespace) -> Target:
 
 def _common(options: argparse.Namespace) -> tuple[str, ...]:
     case = ("--case", options.case) if options.case else ()
-    skipped = (part for name in options.skip for part in ("--skip", name))
-    hangs = ("--most-hangs", str(_MOST_HANGS))
-    return "--seconds", str(options.timeout), *hangs, *case, *skipped
+    return "--seconds", str(options.timeout), "--most-hangs", str(_MOST_HANGS), *case
+
+
+def _skipped(options: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(part for name in options.skip for part in ("--skip", name))
 
 
 def _level(options: argparse.Namespace) -> int:
@@ -83,7 +85,8 @@ def _level(options: argparse.Namespace) -> int:
 def _subject(options: argparse.Namespace) -> Target:
     groups = [part for group in options.group for part in ("--group", group)]
     library = _library(options.subject)
-    return Target(options.subject, options.subject, (*_common(options), *groups, library))
+    played = (*_common(options), *_skipped(options))
+    return Target(options.subject, options.subject, (*played, *groups, library))
 
 
 def _function(options: argparse.Namespace) -> Target:
@@ -95,7 +98,8 @@ def _function(options: argparse.Namespace) -> Target:
     level = str(_level(options))
     call = ("--function", function, "--as", options.role, "--level", level)
     name = f"{function} in {library} as {options.role}"
-    return Target(name, library, (*_common(options), *call, _library(library)))
+    played = (*_common(options), *_skipped(options))
+    return Target(name, library, (*played, *call, _library(library)))
 
 
 def _python(options: argparse.Namespace) -> Target:
