@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from conftest import Run, validate
+from conftest import REPOSITORY, Run, validate
 
 RULES = {
     "array.buffers-null-only-when",
@@ -77,6 +77,26 @@ def test_sarif_has_required_members(record: Path, tmp_path: Path) -> None:
         (location,) = result["locations"]
         assert location["physicalLocation"]["artifactLocation"]["uri"].endswith("libbroken.so")
     assert {result["ruleId"] for result in run["results"]} == RULES
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("libmine.so", "libmine.so"),
+        (str(REPOSITORY / "build/my lib.so"), "build/my%20lib.so"),
+        ("/opt/my lib.so", "file:///opt/my%20lib.so"),
+    ],
+)
+def test_sarif_names_file_relative_to_folder(
+    record: Path, tmp_path: Path, file: str, uri: str
+) -> None:
+    copy, path = tmp_path / "run.json", tmp_path / "run.sarif"
+    copy.write_text(json.dumps({**json.loads(record.read_text("utf-8")), "file": file}), "utf-8")
+    assert validate("--replay", copy, "--sarif", path).code == 1
+    (run,) = json.loads(path.read_text("utf-8"))["runs"]
+    for result in run["results"]:
+        (location,) = result["locations"]
+        assert location["physicalLocation"]["artifactLocation"]["uri"] == uri
 
 
 def test_junit_has_a_case_for_each_case(record: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from .findings import Finding, Judgement
 from .rule_links import Rules
@@ -38,7 +40,7 @@ def _result(finding: Finding, rule: int, target: Target) -> dict[str, Any]:
     text = "\n".join([f"{place}{finding.message}", *finding.history])
     logical = finding.path or finding.case
     location = {
-        "physicalLocation": {"artifactLocation": {"uri": target.file}},
+        "physicalLocation": {"artifactLocation": {"uri": _uri(Path(target.file))}},
         "logicalLocations": [{"fullyQualifiedName": f"{target.name}: {logical}"}],
     }
     return {
@@ -49,3 +51,10 @@ def _result(finding: Finding, rule: int, target: Target) -> dict[str, Any]:
         "locations": [location],
         "partialFingerprints": {"finding/v1": f"{finding.rule}/{finding.party}/{logical}"},
     }
+
+
+def _uri(file: Path) -> str:
+    """Code scanning services show only files whose URI is relative to the root of the checkout."""
+    here = Path.cwd()
+    shown = file.relative_to(here) if file.is_relative_to(here) else file
+    return shown.as_uri() if shown.is_absolute() else quote(shown.as_posix())
