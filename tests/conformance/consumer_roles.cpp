@@ -304,6 +304,37 @@ Given gated(const char* backend) {
           kFletchingHostileAccepted, false};
 }
 
+/// A stream of the reference producer whose last batch alone is behind the gate.
+struct GatedLast {
+  FletchingProducerGate* gate;
+  Held<ArrowDeviceArrayStream> complete{};
+  std::int64_t left = kBatches;
+
+  static GatedLast& of(ArrowDeviceArrayStream* stream) {
+    return *static_cast<GatedLast*>(stream->private_data);
+  }
+  static int get_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) {
+    ArrowDeviceArrayStream& inner = of(stream).complete.value;
+    return inner.get_schema(&inner, out);
+  }
+  static int get_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) {
+    ArrowDeviceArrayStream& inner = of(stream).complete.value;
+    if (--of(stream).left != 0) return inner.get_next(&inner, out);
+    Held<ArrowSchema> schema;
+    return FletchingProducerExportArrayBehind(of(stream).gate, "record_batch", &schema, out,
+                                              nullptr);
+  }
+  static const char* get_last_error(ArrowDeviceArrayStream* stream) {
+    ArrowDeviceArrayStream& inner = of(stream).complete.value;
+    return inner.get_last_error(&inner);
+  }
+  static void release(ArrowDeviceArrayStream* stream) { stream->release = nullptr; }
+
+  ArrowDeviceArrayStream raw() {
+    return {complete.value.device_type, get_schema, get_next, get_last_error, release, this};
+  }
+};
+
 /// At the level data the layer itself would wait and read.
 Target without_data(Target target) {
   target.level = (std::min)(target.level, FLETCHING_VALIDATE_SHAPE);
@@ -379,7 +410,20 @@ void play_device_stream_consumer(Run& run, const Target& target) {
       if (played.is_wrong()) return ENOTSUP;
       return giver.give_stream(played, gated(backend), stream);
     });
-    return trial.judge();
+    const char* const verdict = trial.judge();
+    if (std::string_view(verdict) != "waits") return verdict;
+
+    WaitTrial of_last(played, backend);
+    GatedLast late{of_last.gate()};
+    of_last.run([&] {
+      played.call("export", FletchingProducerExportStream, backend, "record_batch", kBatches - 1,
+                  kNever, &late.complete);
+      if (played.is_wrong()) return ENOTSUP;
+      Held<ArrowDeviceArrayStream> stream;
+      stream.value = late.raw();
+      return giver.give_stream(played, gated(backend), stream);
+    });
+    return of_last.reads_early() ? "reads early" : verdict;
   });
 }
 

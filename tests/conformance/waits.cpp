@@ -108,15 +108,18 @@ void WaitTrial::count_accesses() {
   played_.call("accesses", FletchingProducerGateAccesses, gate(), &before_, &after_);
 }
 
-const char* WaitTrial::judge() {
+bool WaitTrial::reads_early() {
   count_accesses();   // waits for the event
   await_rest(idle_);  // work behind it may still read
   count_accesses();
-  if (before_ > 0) {
-    report(played_, kRule, "error", "consumer",
-           "the data was read while sync_event was pending: expected a wait before the first read");
-    return "reads early";
-  }
+  if (before_ == 0) return false;
+  report(played_, kRule, "error", "consumer",
+         "the data was read while sync_event was pending: expected a wait before the first read");
+  return true;
+}
+
+const char* WaitTrial::judge() {
+  if (reads_early()) return "reads early";
   for (int i = 0; i < kMostRests && !account_.problem().empty(); ++i) await_rest(idle_);
   if (const std::string problem = account_.problem(); !problem.empty() && !played_.is_wrong()) {
     report(played_, kAccount, "error", "consumer", problem);

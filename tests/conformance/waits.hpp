@@ -57,6 +57,8 @@ class WaitTrial {
     has_returned = true;
     opener.join();
   }
+  /// Call it when the structs are released. Reports a read before the event.
+  bool reads_early();
   /// Call it when the structs are released. Reports a read before the event and a missing release.
   /// Returns "waits", "reads early", "refuses", "ignores the event" or, if the reads are not
   /// watched, "unknown".

@@ -81,6 +81,12 @@ def test_consumer_of_host_memory_has_its_verdict(
     assert verdicts(play(waiting, function, "array", "cuda_host")) == {"cuda_host": verdict}
 
 
+def test_consumer_that_waits_for_first_batch_reads_early(waiting: Path) -> None:
+    run = play(waiting, "wait_for_first", "stream")
+    assert verdicts(run) == {**dict.fromkeys(VENDORS, "reads early"), "vulkan": "refuses"}
+    assert (run.code, run.rules()) == (1, {RULE})
+
+
 def test_early_read_is_error_of_consumer(waiting: Path) -> None:
     run = play(waiting, "read_early", "array")
     (found,) = run.report["findings"]

@@ -300,7 +300,7 @@ static int TakeArray(struct ArrowSchema* schema, struct ArrowDeviceArray* array,
   return code;
 }
 
-static int TakeStream(struct ArrowDeviceArrayStream* stream, Take* take) {
+static int TakeStream(struct ArrowDeviceArrayStream* stream, Take* take, Take* take_next) {
   struct ArrowDeviceArray array;
   int code = stream->get_next == NULL ? EINVAL : 0;
   while (code == 0) {
@@ -309,6 +309,7 @@ static int TakeStream(struct ArrowDeviceArrayStream* stream, Take* take) {
     if (code != 0 || array.array.release == NULL) break;
     code = take(&array);
     if (code != 0) Release(&array);
+    take = take_next;
   }
   stream->release(stream);
   return code;
@@ -318,7 +319,9 @@ static int TakeStream(struct ArrowDeviceArrayStream* stream, Take* take) {
   int name##_array(struct ArrowSchema* schema, struct ArrowDeviceArray* array) { \
     return TakeArray(schema, array, take);                                       \
   }                                                                              \
-  int name##_stream(struct ArrowDeviceArrayStream* stream) { return TakeStream(stream, take); }
+  int name##_stream(struct ArrowDeviceArrayStream* stream) {                     \
+    return TakeStream(stream, take, take);                                       \
+  }
 
 CONSUMER(wait_on_host, WaitOnHost)
 CONSUMER(wait_unread, WaitUnread)
@@ -340,3 +343,7 @@ CONSUMER(release_on_any_device, ReleaseOnAnyDevice)
 CONSUMER(keep, Keep)
 CONSUMER(keep_and_refuse, KeepAndRefuse)
 CONSUMER(refuse, Refuse)
+
+int wait_for_first_stream(struct ArrowDeviceArrayStream* stream) {
+  return TakeStream(stream, WaitOnHost, ReadEarly);
+}
