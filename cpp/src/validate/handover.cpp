@@ -2,6 +2,7 @@
 //
 // The environment variable FLETCHING_VALIDATE.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -21,9 +22,10 @@ namespace {
 // --- The variable ---
 
 struct Setting {
+  bool is_read = false;
   bool is_on = false;
   bool aborts = false;
-  std::int32_t level = 0;
+  std::int8_t level = 0;
 };
 
 Setting parse(std::string_view value) noexcept {
@@ -34,23 +36,25 @@ Setting parse(std::string_view value) noexcept {
       colon == std::string_view::npos ? kLevels[FLETCHING_VALIDATE_SHAPE] : value.substr(colon + 1);
   const auto* const found = std::ranges::find(kLevels, level);
   const bool is_known = (mode == "log" || mode == "abort") && found != std::end(kLevels);
-  return {is_known, mode == "abort", static_cast<std::int32_t>(found - std::begin(kLevels))};
+  return {true, is_known, mode == "abort", static_cast<std::int8_t>(found - std::begin(kLevels))};
 }
 
-const Setting& setting() noexcept {
-  static const Setting kSetting = [] {
-    const char* const value = std::getenv("FLETCHING_VALIDATE");
-    if (value == nullptr || *value == '\0') return Setting{};
-    const Setting parsed = parse(value);
-    if (!parsed.is_on) {
-      std::fprintf(stderr,
-                   "fletching: FLETCHING_VALIDATE: unknown value: expected log or abort, alone or "
-                   "with :protocol, :shape or :data, got %s; hint: set FLETCHING_VALIDATE=log\n",
-                   value);
-    }
-    return parsed;
-  }();
-  return kSetting;
+/// Reads the variable at the first call. An atomic, because a child of fork cannot wait for a
+/// thread of its parent that initializes a static variable.
+Setting setting() noexcept {
+  static constinit std::atomic<Setting> kept;
+  Setting known = kept;
+  if (known.is_read) return known;
+  const char* const value = std::getenv("FLETCHING_VALIDATE");
+  const bool is_empty = value == nullptr || *value == '\0';
+  const Setting parsed = is_empty ? Setting{.is_read = true} : parse(value);
+  if (kept.compare_exchange_strong(known, parsed) && !is_empty && !parsed.is_on) {
+    std::fprintf(stderr,
+                 "fletching: FLETCHING_VALIDATE: unknown value: expected log or abort, alone or "
+                 "with :protocol, :shape or :data, got %s; hint: set FLETCHING_VALIDATE=log\n",
+                 value);
+  }
+  return parsed;
 }
 
 // --- Findings ---

@@ -266,6 +266,10 @@ class Records {
   std::deque<const void*> released_;
 };
 
+/// Made when the library is loaded, because a child of fork cannot wait for a thread of its parent
+/// that makes it.
+inline const Records& g_records = Records::get();
+
 /// Reports the selected live records. Returns their number, or -1 if out of memory.
 template <class Select>
 std::int64_t report_live(const Select& select) noexcept {
@@ -285,11 +289,12 @@ std::int64_t report_live(const Select& select) noexcept {
 
 /// Registers a report of live objects at exit, for streams with the stress option.
 inline void report_at_exit() noexcept {
-  static const int registered = std::atexit([] {
+  static std::atomic_flag is_registered;
+  if (is_registered.test_and_set()) return;
+  std::atexit([] {
     report_live(
         [](const Record& record) { return record.log->has(FLETCHING_STRESS_REPORT_AT_EXIT); });
   });
-  static_cast<void>(registered);
 }
 
 }  // namespace fletching::validate

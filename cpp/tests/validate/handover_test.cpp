@@ -231,25 +231,44 @@ TEST(ValidateHandover, DoesNotAbortAtLimitOfChecks) {
 }
 
 #ifndef _WIN32
-TEST(ValidateHandover, ChildOfForkImports) {
-  const auto body = [] {
-    std::atomic<bool> is_over = false;
-    std::vector<std::jthread> importers;
-    for (int i = 0; i < 3; ++i) {
-      importers.emplace_back([&] {
-        while (!is_over) import_even_schema();
-      });
+void expect_success_of(pid_t child) {
+  int status = -1;
+  if (::waitpid(child, &status, 0) != child || status != 0) std::abort();
+}
+
+void fork_while_threads_import(int forks) {
+  std::atomic<bool> is_over = false;
+  std::vector<std::jthread> importers;
+  for (int i = 0; i < 3; ++i) {
+    importers.emplace_back([&] {
+      while (!is_over) import_even_schema();
+    });
+  }
+  for (int i = 0; i < forks; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      import_even_schema();
+      ::_exit(0);
     }
-    for (int i = 0; i < 50; ++i) {
-      const pid_t child = ::fork();
-      if (child == 0) {
-        import_even_schema();
+    expect_success_of(child);
+  }
+  is_over = true;
+}
+
+TEST(ValidateHandover, ChildOfForkImports) {
+  expect("log", [] { fork_while_threads_import(50); }, kReturns, "^$");
+}
+
+TEST(ValidateHandover, ChildOfForkDuringFirstImportImports) {
+  const auto body = [] {
+    for (int i = 0; i < 100; ++i) {
+      const pid_t fresh = ::fork();
+      if (fresh == 0) {
+        fork_while_threads_import(1);
         ::_exit(0);
       }
-      int status = -1;
-      if (::waitpid(child, &status, 0) != child || status != 0) std::abort();
+      expect_success_of(fresh);
     }
-    is_over = true;
   };
   expect("log", body, kReturns, "^$");
 }
