@@ -252,11 +252,13 @@ static void test_missing_function_fails_only_its_operation(void) {
 /* --- Exports --- */
 
 static int releases;
+static void* _Atomic released_in; /* the context of the last release */
 
 static void release(struct ArrowArray* array) {
   if (array->dictionary != NULL && array->dictionary->release != NULL) {
     array->dictionary->release(array->dictionary);
   }
+  atomic_store(&released_in, fake_current());
   __atomic_add_fetch(&releases, 1, __ATOMIC_SEQ_CST);
   array->release = NULL;
 }
@@ -965,6 +967,21 @@ static void test_failed_query_is_retried(void) {
   fake_wait_for_release(&releases, 9);
 }
 
+/* A callback may call the driver, which needs the stream's context. */
+static void test_release_runs_in_stream_context(void) {
+  void* const contexts[] = {&fake.primary[1], &fake.created};
+  for (int i = 0; i < 2; ++i) {
+    struct Tree tree;
+    fake_reset();
+    fake_push(contexts[i]);
+    make_tree(&tree);
+    releases = 0;
+    CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(NULL, 1), 0, &message) == 0);
+    fake_wait_for_release(&releases, 3);
+    CHECK(atomic_load(&released_in) == contexts[i]);
+  }
+}
+
 /* The callback runs in the stream's context and where the starter chooses. */
 static struct FletchingRelease* _Atomic started;
 
@@ -993,6 +1010,7 @@ static void test_starter_selects_release_thread(void) {
   fake.stream_device = 1;
   FletchingReleaseRun(atomic_load(&started));
   CHECK(releases == 3 && fake.depth == 0);
+  CHECK(atomic_load(&released_in) == &fake.primary[0]);
   FletchingPendingReleases(&counts, NULL);
   CHECK(counts.running == 0);
   FletchingSetReleaseStarter(start_never);
@@ -1099,6 +1117,7 @@ int main(void) {
   test_kept_array_does_not_delay_others();
   test_default_streams_are_independent();
   test_failed_query_is_retried();
+  test_release_runs_in_stream_context();
   test_starter_selects_release_thread();
   test_opencl();
   printf("core: %d checks, %d failed\n", checks, failures);

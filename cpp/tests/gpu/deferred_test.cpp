@@ -133,6 +133,38 @@ TYPED_TEST(Deferred, MutuallyWaitingCallbacksFinish) {
   while (threads() >= kMany) std::this_thread::yield();
 }
 
+// A callback may call the driver, so the stream's context or device must be current.
+TYPED_TEST(Deferred, CallbackRunsOnDeviceOfStream) {
+  using Api = TypeParam;
+  if (this->devices_ < 2) GTEST_SKIP() << "needs two devices";
+  if (testing::current_device() != testing::CurrentDevice::kOwn) {
+    GTEST_SKIP() << testing::kChoosesItself;
+  }
+  struct Callback {
+    std::intptr_t current = -1;
+    Releases done;
+  };
+  Api::open_device(1);
+  void* stream = Api::make_stream();
+  Callback callback;
+  ArrowDeviceArray raw{};
+  raw.device_type = Api::kType;
+  raw.device_id = 1;
+  raw.array.private_data = &callback;
+  raw.array.release = [](ArrowArray* self) {
+    auto* called = static_cast<Callback*>(self->private_data);
+    self->release = nullptr;
+    called->current = Api::current();
+    called->done.add();
+  };
+  DeviceArray array(&raw);
+  EXPECT_TRUE(release_after(array, this->on(stream)).ok());
+  EXPECT_TRUE(callback.done.wait_for(1));
+  EXPECT_EQ(callback.current, Api::current());
+  Api::destroy_stream(stream);
+  Api::close_device(1);
+}
+
 /// Runs the body in a child of fork and returns its exit status.
 template <class Body>
 int in_a_child(Body body) {
