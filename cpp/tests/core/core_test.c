@@ -142,6 +142,21 @@ static void test_resolve_default_stream(void) {
   CHECK(FletchingStreamResolve(&stream, &message) == 0 && stream.handle == &own);
 }
 
+/* The host reads registered memory at its own address, whatever the device's is. */
+static void test_find_memory_returns_address_of_its_device_type(void) {
+  const uintptr_t address = 0x1000;
+  struct FletchingCudaMemory memory;
+  fake_reset();
+  fake.memory_kind = CU_MEMORYTYPE_HOST;
+  CHECK(FletchingCudaMemoryFind(address, &memory, &message) == 0);
+  CHECK(memory.device_type == ARROW_DEVICE_CUDA_HOST && memory.device_id == 1);
+  CHECK(memory.address == address);
+  fake.memory_kind = CU_MEMORYTYPE_DEVICE;
+  CHECK(FletchingCudaMemoryFind(address, &memory, &message) == 0);
+  CHECK(memory.device_type == ARROW_DEVICE_CUDA && memory.device_id == 1);
+  CHECK(memory.address == fake_device_address(address));
+}
+
 /* --- Capture modes --- */
 
 static void test_failed_exchange_restores_capture_mode(void) {
@@ -1084,6 +1099,7 @@ int main(void) {
   test_leave_skips_destroyed_context();
   test_default_stream_uses_given_device();
   test_resolve_default_stream();
+  test_find_memory_returns_address_of_its_device_type();
   test_failed_exchange_restores_capture_mode();
   test_find_library_prefers_loaded_library();
   test_long_path_keeps_both_ends();

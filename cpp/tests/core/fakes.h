@@ -31,6 +31,7 @@ static struct {
   int created;              /* a context of device 1 that is not the primary one */
   atomic_bool is_destroyed; /* the created context */
   bool is_active[2];
+  uint32_t memory_kind; /* of every address */
   int references[2];
   int depth;
   void* stack[8];
@@ -148,6 +149,25 @@ static int32_t get_stream_context(CUstream stream, CUcontext* context) {
   *context = &fake.primary[fake.stream_device];
   return 0;
 }
+
+/* All memory belongs to device 1, which uses other addresses than the host. */
+static uintptr_t fake_device_address(uintptr_t address) { return address + 0x100000; }
+static int32_t get_pointer_attribute(void* value, CUpointer_attribute attribute,
+                                     CUdeviceptr address) {
+  const CUdeviceptr on_device = fake_device_address(address);
+  const int32_t device = 1;
+  memset(value, 0, sizeof(int32_t));
+  if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
+    memcpy(value, &device, sizeof device);
+  } else if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+    memcpy(value, &fake.memory_kind, sizeof fake.memory_kind);
+  } else if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
+    CHECK(fake_current() == &fake.primary[1]);
+    memcpy(value, &on_device, sizeof on_device);
+  }
+  return 0;
+}
+
 static int32_t exchange_mode(CUstreamCaptureMode* mode) {
   if (!is_test_thread) return 0;
   const int before = fake.mode;
@@ -316,6 +336,7 @@ static void fake_reset(void) {
   cuda.cuDevicePrimaryCtxRetain = retain_primary;
   cuda.cuDevicePrimaryCtxRelease = release_primary;
   cuda.cuStreamGetCtx = get_stream_context;
+  cuda.cuPointerGetAttribute = get_pointer_attribute;
   cuda.cuThreadExchangeStreamCaptureMode = exchange_mode;
   cuda.cuStreamIsCapturing = is_capturing;
   cuda.cuStreamWaitEvent = stream_wait_event;
