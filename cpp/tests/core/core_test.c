@@ -332,6 +332,50 @@ static void test_last_release_destroys_event(void) {
   }
 }
 
+enum { CHILDREN_PER_THREAD = 64, RELEASING_THREADS = 4 };
+static atomic_bool may_release;
+
+static void* release_moved_children(void* data) {
+  struct ArrowArray* children = data;
+  while (!atomic_load(&may_release)) {
+  }
+  for (int i = 0; i < CHILDREN_PER_THREAD; ++i) children[i].release(&children[i]);
+  return NULL;
+}
+
+/* A lost update of the user count keeps the event alive. It is rare, but the thread sanitizer
+ * reports a count that is not atomic. */
+static void test_threads_release_moved_children(void) {
+  enum { CHILDREN = CHILDREN_PER_THREAD * RELEASING_THREADS };
+  static struct ArrowArray children[CHILDREN];
+  static struct ArrowArray moved[CHILDREN];
+  struct ArrowArray* list[CHILDREN];
+  pthread_t threads[RELEASING_THREADS];
+  struct Tree tree;
+  int own = 0;
+  fake_reset();
+  make_tree(&tree);
+  tree.root.array.n_children = CHILDREN;
+  tree.root.array.children = list;
+  for (int i = 0; i < CHILDREN; ++i) {
+    children[i].release = release;
+    list[i] = &children[i];
+  }
+  releases = 0;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  memcpy(moved, children, sizeof moved);
+  for (int i = 0; i < CHILDREN; ++i) children[i].release = NULL;
+  tree.root.array.release(&tree.root.array);
+  CHECK(fake_living_events() == 1);
+  for (int i = 0; i < RELEASING_THREADS; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, release_moved_children,
+                         &moved[i * CHILDREN_PER_THREAD]) == 0);
+  }
+  atomic_store(&may_release, true);
+  for (int i = 0; i < RELEASING_THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK(releases == CHILDREN + 1 && fake_living_events() == 0);
+}
+
 /* A released child was moved out or freed, so its descendants belong to others. */
 static void test_export_skips_released_child(void) {
   struct Tree tree;
@@ -1106,6 +1150,7 @@ int main(void) {
   test_driver_is_initialized_once();
   test_missing_function_fails_only_its_operation();
   test_last_release_destroys_event();
+  test_threads_release_moved_children();
   test_export_skips_released_child();
   test_export_rejects_malformed_array();
   test_export_rejects_shared_children();
