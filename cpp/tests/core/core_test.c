@@ -90,6 +90,42 @@ static void test_leave_skips_destroyed_context(void) {
   CHECK(fake.depth == 1 && fake_current() == &fake.primary[0]);
 }
 
+static int call_with_context(int call, const struct FletchingEvent* event) {
+  int own = 0;
+  struct FletchingStream default_stream = stream_on(NULL, 1);
+  if (call == 0) return FletchingEventWaitOn(event, stream_on(&own, 0), 0, &message);
+  if (call == 1) return FletchingEventWaitOn(event, default_stream, 0, &message);
+  if (call == 2) return FletchingEventSynchronize(event, &message);
+  return FletchingStreamResolve(&default_stream, &message);
+}
+
+/* The driver reports an earlier error although it has returned the context. */
+static void test_failed_query_of_current_context_is_error(void) {
+  static const int queries[] = {2, 3, 3, 3};
+  struct FakeEvent event = {0};
+  struct FakeEvent* handle = &event;
+  const struct FletchingEvent awaited = event_of_fake(&handle);
+  for (int call = 0; call < 4; ++call) {
+    for (int nth = 1; nth <= queries[call]; ++nth) {
+      fake_reset();
+      fake.failing_current = nth;
+      CHECK(call_with_context(call, &awaited) == EIO);
+      CHECK(says("cuCtxGetCurrent failed with CUDA_ERROR_LAUNCH_FAILED"));
+      CHECK(fake.failing_current == 0 && fake.depth == 0);
+      CHECK(fake.references[0] == 0 && fake.references[1] == 0);
+    }
+    fake_reset();
+    fake.failing_current = queries[call] + 1;
+    CHECK(call_with_context(call, &awaited) == 0);
+  }
+  struct failure failure;
+  void* context = NULL;
+  no_failure(&failure);
+  fake_reset();
+  fake.failing_current = 1;
+  CHECK(!cuda_get_current(&context, &failure) && failure.code == EIO);
+}
+
 static void test_default_stream_uses_given_device(void) {
   struct FakeEvent event = {0};
   struct FakeEvent* handle = &event;
@@ -1163,6 +1199,7 @@ int main(void) {
   test_check_layout_rejects_other_version();
   test_leave_restores_context_after_failed_pop();
   test_leave_skips_destroyed_context();
+  test_failed_query_of_current_context_is_error();
   test_default_stream_uses_given_device();
   test_resolve_default_stream();
   test_find_memory_returns_address_of_its_device_type();

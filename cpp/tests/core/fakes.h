@@ -35,7 +35,8 @@ static struct {
   int references[2];
   int depth;
   void* stack[8];
-  int stream_device; /* device of a stream that is not a default stream */
+  int stream_device;   /* device of a stream that is not a default stream */
+  int failing_current; /* the nth query of the current context from now fails; 0 for none */
   bool pop_fails;
   bool pops_nonetheless;
   void* waited_in;
@@ -83,7 +84,8 @@ static int32_t init(uint32_t flags) {
 }
 static int32_t get_current(CUcontext* context) {
   *context = fake_current();
-  return 0;
+  if (!is_test_thread || fake.failing_current == 0) return 0;
+  return --fake.failing_current == 0 ? CUDA_ERROR_LAUNCH_FAILED : 0;
 }
 static int32_t push_current(CUcontext context) {
   fake_push(context);
