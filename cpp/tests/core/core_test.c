@@ -859,7 +859,7 @@ static void test_release_after_keeps_captured_stream(void) {
 /* After these errors no work can be running. Other errors do not imply that. */
 static void test_is_lost_only_for_device_loss(void) {
   static const int32_t cuda_lost[] = {4, 700, 709, 719}, hip_lost[] = {4, 700, 710, 719};
-  static const int32_t cuda_other[] = {0, 1, 2, 3, 201, 214, 400, 600, 900, 906, 907, 999};
+  static const int32_t cuda_other[] = {0, 1, 2, 3, 46, 201, 214, 220, 400, 600, 900, 906, 907, 999};
   static const int32_t hip_other[] = {0, 1, 400, 600, 709, 900};
   for (size_t i = 0; i < sizeof cuda_lost / sizeof *cuda_lost; ++i)
     CHECK(cuda_is_lost(cuda_lost[i]));
@@ -871,6 +871,33 @@ static void test_is_lost_only_for_device_loss(void) {
     CHECK(!hip_is_lost(hip_other[i]));
   CHECK(opencl_is_lost(-5));
   CHECK(!opencl_is_lost(CL_COMPLETE) && !opencl_is_lost(CL_QUEUED) && !opencl_is_lost(17));
+}
+
+/* An unavailable device (46) and an uncorrectable error of ECC (214) or NVLink (220) do not imply
+ * that the work has ended. */
+static void test_unclear_device_error_releases_nothing(void) {
+  static const int codes[] = {46, 214, 220};
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
+    struct Tree tree;
+    char text[32];
+    struct FakeEvent* handle = &fake.events[0];
+    const struct FletchingEvent awaited = event_of_fake(&handle);
+    int own = 0;
+    int ready = 0;
+    fake_reset();
+    make_tree(&tree);
+    releases = 0;
+    fake.events[0].refuses = codes[i];
+    CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+    while (fake.events[0].asked < 4 && __atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 0) {
+      sleep_ns(100000);
+    }
+    CHECK(releases == 0);
+    (void)snprintf(text, sizeof text, "cuEventQuery failed with %d", codes[i]);
+    CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO && says(text) && ready == 0);
+    fake.events[0].refuses = 0;
+    fake_wait_for_release(&releases, 3);
+  }
 }
 
 /* An array whose stream was captured is kept, unless its device is lost. */
@@ -953,7 +980,7 @@ static void test_rejected_array_does_not_delay_others(void) {
   for (int i = 0; i < 3; ++i) {
     make_tree(&trees[i]);
     if (i == 2) {
-      fake.events[0].refuses = true;
+      fake.events[0].refuses = 1;
       fake_wait_for_release(&releases, 3);
     }
     CHECK(FletchingDeviceArrayReleaseAfter(&trees[i].root, stream_on(&own, 0), 0, &message) == 0);
@@ -962,7 +989,8 @@ static void test_rejected_array_does_not_delay_others(void) {
   fake_wait_for_release(&releases, 6);
   FletchingPendingReleases(&counts, NULL);
   CHECK(counts.pending == 1 && counts.refused == 1);
-  fake.events[0].never = fake.events[0].refuses = false;
+  fake.events[0].never = false;
+  fake.events[0].refuses = 0;
   fake_wait_for_release(&releases, 9);
 }
 
@@ -1229,6 +1257,7 @@ int main(void) {
   test_release_after_rejects_other_runtime();
   test_release_after_keeps_captured_stream();
   test_is_lost_only_for_device_loss();
+  test_unclear_device_error_releases_nothing();
   test_lost_device_releases_kept_array();
   test_destroyed_context_releases_kept_array();
   test_reaper_queries_first_array_per_stream();

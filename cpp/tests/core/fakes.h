@@ -13,7 +13,7 @@ struct FakeEvent {
   bool is_done;
   atomic_bool is_lost;
   atomic_bool never;    /* never happens */
-  atomic_bool refuses;  /* every query fails */
+  _Atomic int refuses;  /* every query fails with this result; 0 for none */
   _Atomic int refusals; /* number of queries that fail before it happens */
   _Atomic int asked;
   /* OpenCL */
@@ -214,10 +214,12 @@ static int32_t event_destroy(CUevent event) {
 }
 static int32_t event_query(CUevent event) {
   struct FakeEvent* asked = event;
-  if (is_test_thread) return asked->is_done ? 0 : CUDA_ERROR_NOT_READY;
+  const int32_t refusal = asked->refuses;
+  if (is_test_thread && refusal == 0) return asked->is_done ? 0 : CUDA_ERROR_NOT_READY;
+  if (is_test_thread) return refusal;
   ++fake.asked;
   ++asked->asked;
-  if (asked->refuses) return 1;
+  if (refusal != 0) return refusal;
   if (asked->never) {
     ++fake.round;
     return CUDA_ERROR_NOT_READY;
