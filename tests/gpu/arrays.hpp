@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "../../cpp/tests/released_array.hpp"
@@ -51,7 +52,8 @@ DeviceArray make_array(const void* data, std::size_t bytes, Owner owner) {
 }
 
 /// Memory with old data, and a producer whose new data is behind a shut gate. Everything that may
-/// make a driver wait, such as memory, is allocated before the gate is shut and freed after it.
+/// make a driver wait, such as memory, is allocated before the gate is shut and freed after it. The
+/// caller's context stays current: it need not be the memory's.
 class Gated {
  public:
   Gated() : memory_(kBytes), seen_(kBytes) {
@@ -62,6 +64,7 @@ class Gated {
     consumer_.synchronize();
     gate_.shut(producer_);
     producer_.fill(memory_, kNew);
+    outside_.emplace();
   }
 
   [[nodiscard]] const Stream& producer() const { return producer_; }
@@ -80,6 +83,7 @@ class Gated {
 
   /// Negative control: a stream that does not wait reads the old data.
   void require_old_data(Asserter& asserter) {
+    const Current current;
     careless_.read(seen_, memory_);
     careless_.synchronize();
     asserter.require(seen_.holds(kOld), "a stream that has not waited does not see the old data");
@@ -89,6 +93,7 @@ class Gated {
     require_waits(asserter, static_cast<cuda::CUstream>(stream.get()));
   }
   void require_waits(Asserter& asserter, void* handle) {
+    const Current current;
     auto* stream = static_cast<cuda::CUstream>(handle);
     require_call("cuMemcpyDtoHAsync",
                  cu().cu_memcpy_dtoh_async(seen_.get(), memory_.address(), kBytes, stream));
@@ -110,6 +115,7 @@ class Gated {
   Stream consumer_;
   Stream careless_;
   Gate gate_;
+  std::optional<Outside> outside_;
 };
 
 }  // namespace fletching::gpu

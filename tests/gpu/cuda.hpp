@@ -58,21 +58,36 @@ inline void settle() {
   if (settle_standin != nullptr) settle_standin();
 }
 
-/// Makes the primary context of the first device current on this thread for its lifetime.
+/// Makes the primary context of a device current on this thread for its lifetime.
 class Current {
  public:
-  Current() {
+  explicit Current(cuda::CUdevice device = 0) : device_(device) {
     cuda::CUcontext context = nullptr;
-    require_call("cuDevicePrimaryCtxRetain", cu().cu_device_primary_ctx_retain(&context, 0));
+    require_call("cuDevicePrimaryCtxRetain", cu().cu_device_primary_ctx_retain(&context, device));
     require_call("cuCtxPushCurrent", cu().cu_ctx_push_current(context));
   }
   ~Current() {
     cuda::CUcontext context = nullptr;
     (void)cu().cu_ctx_pop_current(&context);
-    (void)cu().cu_device_primary_ctx_release(0);
+    (void)cu().cu_device_primary_ctx_release(device_);
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
+
+ private:
+  cuda::CUdevice device_;
+};
+
+/// Makes the caller's context current again for its lifetime, instead of the enclosing Current's.
+class Outside {
+ public:
+  Outside() { require_call("cuCtxPopCurrent", cu().cu_ctx_pop_current(&inside_)); }
+  ~Outside() { (void)cu().cu_ctx_push_current(inside_); }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  cuda::CUcontext inside_ = nullptr;
 };
 
 /// The current context, for comparisons, or NULL.

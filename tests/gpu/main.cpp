@@ -17,11 +17,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "checks.hpp"
+#include "cuda.hpp"
 #include "error.hpp"
 #include "facts.hpp"
 #include "watchdog.hpp"
@@ -39,6 +42,25 @@ struct Options {
   std::int64_t handoffs = 10000;
 };
 
+/// Runs the check on a new thread, without a context or with that of the second device.
+void run_elsewhere(Asserter& asserter, bool has_context, void (*work)(Asserter&)) {
+  std::int32_t count = 0;
+  require_call("cuDeviceGetCount", cu().cu_device_get_count(&count));
+  if (has_context && count < 2) fail(ENODEV, "needs two devices");
+  std::string reason;
+  int code = 0;
+  std::thread([&] {
+    code = guarded(reason, [&] {
+      std::optional<Current> other;
+      if (has_context) other.emplace(1);
+      const void* const before = current_context();
+      work(asserter);
+      asserter.require(current_context() == before, "another context is current than before");
+    });
+  }).join();
+  if (code != 0) fail(code, reason);
+}
+
 std::vector<Check> all_checks(std::int64_t handoffs) {
   std::vector<Check> checks{{"symbols", check_symbols}};
   if (std::getenv("FLETCHING_GPU_HANG") != nullptr) checks.push_back({"hang", check_hang});
@@ -54,17 +76,24 @@ std::vector<Check> all_checks(std::int64_t handoffs) {
     add("gate, streams", check_stream_gate);
     add("gate, streams, no wait", check_stream_gate_control);
   }
-  checks.push_back({"SyncEvent", check_sync_event});
+  const auto add_everywhere = [&](const std::string& name, void (*work)(Asserter&)) {
+    checks.push_back({name, work});
+    checks.push_back(
+        {name + ", no context", [=](Asserter& asserter) { run_elsewhere(asserter, false, work); }});
+    checks.push_back({name + ", another device current",
+                      [=](Asserter& asserter) { run_elsewhere(asserter, true, work); }});
+  };
+  add_everywhere("SyncEvent", check_sync_event);
   checks.push_back({"two streams, 100 rounds", check_race});
-  checks.push_back({"release_after", check_release_after});
+  add_everywhere("release_after", check_release_after);
   checks.push_back({"a thread without a context", check_thread_without_context});
   checks.push_back({"two threads", check_two_threads});
   checks.push_back({"stream capture", check_capture});
   checks.push_back({"events of a graph", check_graph_events});
-  checks.push_back({"DLPack out", check_to_dlpack});
-  checks.push_back({"DLPack in", check_from_dlpack});
-  checks.push_back({"CUDA Array Interface out", check_to_cuda_array});
-  checks.push_back({"CUDA Array Interface in", check_from_cuda_array});
+  add_everywhere("DLPack out", check_to_dlpack);
+  add_everywhere("DLPack in", check_from_dlpack);
+  add_everywhere("CUDA Array Interface out", check_to_cuda_array);
+  add_everywhere("CUDA Array Interface in", check_from_cuda_array);
   checks.push_back({std::to_string(handoffs) + " handoffs",
                     [=](Asserter& asserter) { check_handoffs(asserter, handoffs); }});
   return checks;
