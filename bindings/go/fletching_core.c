@@ -352,6 +352,11 @@ fail(struct failure* failure, int code, const char* format, ...) {
   return false;
 }
 
+// Fails if `out`, the caller's pointer for the result, is NULL.
+static bool check_result(const void* out, struct failure* failure) {
+  return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
+}
+
 // A failed call of a vendor's function.
 struct answer {
   const char* title;  // the runtime's title
@@ -3973,6 +3978,7 @@ int FletchingStreamRecord(struct FletchingStream stream, int on_capture,
                           struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(recorded, &failure)) return report(&failure, message);
   *recorded = NULL;
   const struct runtime* runtime = recorder_of(stream.runtime, &failure);
   struct FletchingRecordedEvent* made = runtime != NULL ? malloc(sizeof *made) : NULL;
@@ -4186,6 +4192,7 @@ void FletchingCountInherited(void) { count_inherited(); }
 int FletchingStreamResolve(struct FletchingStream* stream, struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(stream, &failure)) return report(&failure, message);
   const struct runtime* runtime = recorder_of(stream->runtime, &failure);
   if (runtime != NULL) (void)runtime->resolve(runtime, stream, &failure);
   return report(&failure, message);
@@ -4223,6 +4230,7 @@ int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
                               struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(stream, &failure)) return report(&failure, message);
   *stream = (struct FletchingStream){.device_id = device_id, .runtime = FLETCHING_RUNTIME_CUDA};
   const struct FletchingStream place = *stream;
   CUstream made = NULL;
@@ -4281,6 +4289,7 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
                             struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(memory, &failure)) return report(&failure, message);
   memset(memory, 0, sizeof *memory);
   if (address > UINTPTR_MAX) {
     fail(&failure, EINVAL, "address: expected one of this process, got %llu",
@@ -5181,11 +5190,6 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   }
   out->stream.handle = (void*)(uintptr_t)number;
   return true;
-}
-
-// Fails if `out`, the caller's pointer for the result, is NULL.
-static bool check_result(const void* out, struct failure* failure) {
-  return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
 }
 
 int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,

@@ -12,6 +12,7 @@ void FletchingCountInherited(void) { count_inherited(); }
 int FletchingStreamResolve(struct FletchingStream* stream, struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(stream, &failure)) return report(&failure, message);
   const struct runtime* runtime = recorder_of(stream->runtime, &failure);
   if (runtime != NULL) (void)runtime->resolve(runtime, stream, &failure);
   return report(&failure, message);
@@ -49,6 +50,7 @@ int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
                               struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(stream, &failure)) return report(&failure, message);
   *stream = (struct FletchingStream){.device_id = device_id, .runtime = FLETCHING_RUNTIME_CUDA};
   const struct FletchingStream place = *stream;
   CUstream made = NULL;
@@ -107,6 +109,7 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
                             struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(memory, &failure)) return report(&failure, message);
   memset(memory, 0, sizeof *memory);
   if (address > UINTPTR_MAX) {
     fail(&failure, EINVAL, "address: expected one of this process, got %llu",

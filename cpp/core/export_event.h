@@ -62,6 +62,7 @@ int FletchingStreamRecord(struct FletchingStream stream, int on_capture,
                           struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(recorded, &failure)) return report(&failure, message);
   *recorded = NULL;
   const struct runtime* runtime = recorder_of(stream.runtime, &failure);
   struct FletchingRecordedEvent* made = runtime != NULL ? malloc(sizeof *made) : NULL;

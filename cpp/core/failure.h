@@ -105,6 +105,11 @@ fail(struct failure* failure, int code, const char* format, ...) {
   return false;
 }
 
+// Fails if `out`, the caller's pointer for the result, is NULL.
+static bool check_result(const void* out, struct failure* failure) {
+  return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
+}
+
 // A failed call of a vendor's function.
 struct answer {
   const char* title;  // the runtime's title

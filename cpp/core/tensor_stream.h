@@ -52,11 +52,6 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
-// Fails if `out`, the caller's pointer for the result, is NULL.
-static bool check_result(const void* out, struct failure* failure) {
-  return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
-}
-
 int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
                               struct FletchingTensorStream* stream,
                               struct FletchingMessage* message) {

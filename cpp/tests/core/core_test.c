@@ -197,6 +197,15 @@ static void test_find_memory_returns_address_of_its_device_type(void) {
   CHECK(memory.address == fake_device_address(address));
 }
 
+static void test_missing_result_returns_einval(void) {
+  static const char text[] = "result: NULL: expected an address for it";
+  fake_reset();
+  CHECK(FletchingStreamRecord(stream_on(NULL, 0), 0, NULL, &message) == EINVAL && says(text));
+  CHECK(FletchingStreamResolve(NULL, &message) == EINVAL && says(text));
+  CHECK(FletchingCudaStreamCreate(0, NULL, &message) == EINVAL && says(text));
+  CHECK(FletchingCudaMemoryFind(4096, NULL, &message) == EINVAL && says(text));
+}
+
 /* --- Capture modes --- */
 
 static void test_failed_exchange_restores_capture_mode(void) {
@@ -1231,6 +1240,7 @@ int main(void) {
   test_default_stream_uses_given_device();
   test_resolve_default_stream();
   test_find_memory_returns_address_of_its_device_type();
+  test_missing_result_returns_einval();
   test_failed_exchange_restores_capture_mode();
   test_find_library_prefers_loaded_library();
   test_long_path_keeps_both_ends();
