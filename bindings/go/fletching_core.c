@@ -839,12 +839,14 @@ static bool no_library(const struct vendor_library* self, struct failure* failur
   char names[400] = "";
   char reasons[480] = "";
   char reason[1024];
+  char shown[sizeof reason];
   for (const char* const* name = self->names; *name != NULL; ++name) {
     append(names, sizeof names, ", ", *name);
     if (open_library(*name, false) != NULL) continue;  // available to the next call
     library_error(*name, reason, sizeof reason);
     end_at_character(reason);
-    append(reasons, sizeof reasons, "; ", reason);
+    copy_printable(shown, sizeof shown, reason);  // a path may have any bytes
+    append(reasons, sizeof reasons, "; ", shown);
   }
   if (names[0] == '\0') {
     return fail(failure, ENOENT, "%s: no library for this system", self->title);

@@ -276,6 +276,18 @@ static void test_long_path_keeps_both_ends(void) {
 #endif
 }
 
+/* A path may contain any bytes; the system's reason repeats it. */
+static void test_load_error_escapes_reason(void) {
+#ifdef __GLIBC__
+  static const char* const names[] = {"/none\xFF\n/libfake.so", NULL};
+  const struct vendor_library absent = {.title = "absent", .names = names};
+  struct failure failure;
+  no_failure(&failure);
+  CHECK(!no_library(&absent, &failure) && report(&failure, &message) == ENOENT);
+  CHECK(says("(/none\\xff /libfake.so: "));
+#endif
+}
+
 /* The initialization runs once per process, but again after a failure. */
 static void test_driver_is_initialized_once(void) {
   struct FakeEvent event = {0};
@@ -1244,6 +1256,7 @@ int main(void) {
   test_failed_exchange_restores_capture_mode();
   test_find_library_prefers_loaded_library();
   test_long_path_keeps_both_ends();
+  test_load_error_escapes_reason();
   test_driver_is_initialized_once();
   test_missing_function_fails_only_its_operation();
   test_last_release_destroys_event();
