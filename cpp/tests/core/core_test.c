@@ -206,6 +206,22 @@ static void test_missing_result_returns_einval(void) {
   CHECK(FletchingCudaMemoryFind(4096, NULL, &message) == EINVAL && says(text));
 }
 
+static void test_memory_of_created_context_is_found(void) {
+  struct FletchingCudaMemory memory;
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  fake.is_active[1] = false;
+  fake.memory_kind = CU_MEMORYTYPE_DEVICE;
+  CHECK(FletchingCudaMemoryFind(4096, &memory, &message) == 0);
+  CHECK(memory.device_type == ARROW_DEVICE_CUDA && memory.device_id == 1);
+  CHECK(memory.address == fake_device_address(4096) && fake.depth == 1);
+  CHECK(FletchingCudaMemoryFind(8192, &memory, &message) == EINVAL);
+  fake.is_active[1] = true;
+  CHECK(FletchingCudaMemoryFind(8192, &memory, &message) == 0);
+  CHECK(memory.address == fake_device_address(8192));
+  CHECK(fake.depth == 1 && fake.references[1] == 0);
+}
+
 /* --- Capture modes --- */
 
 static void test_failed_exchange_restores_capture_mode(void) {
@@ -1253,6 +1269,7 @@ int main(void) {
   test_resolve_default_stream();
   test_find_memory_returns_address_of_its_device_type();
   test_missing_result_returns_einval();
+  test_memory_of_created_context_is_found();
   test_failed_exchange_restores_capture_mode();
   test_find_library_prefers_loaded_library();
   test_long_path_keeps_both_ends();

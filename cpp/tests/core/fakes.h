@@ -152,20 +152,26 @@ static int32_t get_stream_context(CUstream stream, CUcontext* context) {
   return 0;
 }
 
-/* All memory belongs to device 1, which uses other addresses than the host. */
+/* All memory belongs to device 1, which uses other addresses than the host. Memory at 4096 is in the
+ * created context, other memory in none. */
 static uintptr_t fake_device_address(uintptr_t address) { return address + 0x100000; }
 static int32_t get_pointer_attribute(void* value, CUpointer_attribute attribute,
                                      CUdeviceptr address) {
   const CUdeviceptr on_device = fake_device_address(address);
   const int32_t device = 1;
-  memset(value, 0, sizeof(int32_t));
-  if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
+  void* const context = &fake.created;
+  if (attribute == CU_POINTER_ATTRIBUTE_CONTEXT) {
+    if (address != 4096) return 1;
+    memcpy(value, &context, sizeof context);
+  } else if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
     memcpy(value, &device, sizeof device);
   } else if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
     memcpy(value, &fake.memory_kind, sizeof fake.memory_kind);
   } else if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
-    CHECK(fake_current() == &fake.primary[1]);
+    if (device_of(fake_current()) != device) return 1;
     memcpy(value, &on_device, sizeof on_device);
+  } else {
+    memset(value, 0, sizeof(int32_t));
   }
   return 0;
 }

@@ -4263,16 +4263,22 @@ static bool ask_pointer(void* value, CUpointer_attribute attribute, CUdeviceptr 
 }
 
 // The ordinal can be queried in any context, the device address only in a context of the device.
+// The memory's own context is alive; its device's primary context may be inactive. Pool memory has
+// none.
 static bool find_cuda_memory(CUdeviceptr address, struct FletchingCudaMemory* memory,
                              struct failure* failure) {
   uint32_t kind = 0;
   uint32_t is_managed = 0;
   int32_t device = 0;
   CUdeviceptr on_device = address;
+  CUcontext own = NULL;
+  struct failure ignored;
   struct scope scope = {0};
+  no_failure(&ignored);
   if (!ask_pointer(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, failure)) return false;
   memory->device_id = device;
-  bool is_found = cuda_enter_device(&scope, NULL, device, failure) &&
+  if (!ask_pointer(&own, CU_POINTER_ATTRIBUTE_CONTEXT, address, &ignored)) own = NULL;
+  bool is_found = cuda_enter_device(&scope, own, device, failure) &&
                   ask_pointer(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address, failure) &&
                   ask_pointer(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address, failure);
   if (is_found && kind != CU_MEMORYTYPE_HOST) {
