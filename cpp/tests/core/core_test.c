@@ -197,6 +197,25 @@ static void test_find_memory_returns_address_of_its_device_type(void) {
   CHECK(memory.address == fake_device_address(address));
 }
 
+static int32_t get_hip_device(int32_t* device) {
+  *device = 1;
+  return 0;
+}
+
+static void test_resolve_hip_default_stream(void) {
+  struct FletchingStream stream = {(void*)2, -1, NULL, FLETCHING_RUNTIME_HIP};
+  hip.hipGetDevice = get_hip_device;
+  atomic_store(&hip_library.is_loaded, true);
+  atomic_store(&hip_library.is_initialized, true);
+  CHECK(FletchingStreamResolve(&stream, &message) == 0);
+  CHECK(stream.handle == NULL && stream.device_id == 1);
+  stream = (struct FletchingStream){(void*)2, 0, NULL, FLETCHING_RUNTIME_HIP};
+  CHECK(FletchingStreamResolve(&stream, &message) == 0 && stream.device_id == 0);
+  memset(&hip, 0, sizeof hip);
+  atomic_store(&hip_library.is_loaded, false);
+  atomic_store(&hip_library.is_initialized, false);
+}
+
 static void test_missing_result_returns_einval(void) {
   static const char text[] = "result: NULL: expected an address for it";
   fake_reset();
@@ -545,13 +564,18 @@ static void enter_in_handler(void) { number_in_handler = process_number(); }
 static atomic_bool has_locks;
 static atomic_bool may_go_on;
 
+static lock_type* const all_locks[] = {
+    &waiter_lock,         &opencl_library.lock, &starting,         &reaper.lock,   &releaser.lock,
+    &vulkan_library.lock, &cuda_library.lock,   &hip_library.lock, &handover_lock,
+};
+enum { LOCKS = sizeof all_locks / sizeof all_locks[0] };
+
 static void hold_locks(void* unused) {
-  lock_type* const locks[] = {&waiter_lock, &starting, &opencl_library.lock};
   (void)unused;
-  for (int i = 0; i < 3; ++i) lock(locks[i]);
+  for (int i = 0; i < LOCKS; ++i) lock(all_locks[i]);
   atomic_store(&has_locks, true);
   while (!atomic_load(&may_go_on)) sleep_ns(1000);
-  for (int i = 0; i < 3; ++i) unlock(locks[i]);
+  for (int i = 0; i < LOCKS; ++i) unlock(all_locks[i]);
   atomic_store(&has_locks, false);
 }
 
@@ -567,7 +591,7 @@ static int call_in_child(int64_t number_of_parent, bool has_handlers) {
   if (FletchingRegisterWaiter(9998, &waiter, NULL) != 0 || !FletchingHasWaiter(9998)) return 2;
   atomic_store(&opencl_library.is_loaded, false);
   if (!load(&opencl_library, &failure) && failure.code != ENOENT) return 3;
-  lock(&starting);
+  for (int i = 0; i < LOCKS; ++i) lock(all_locks[i]);
   return 0;
 }
 
@@ -622,6 +646,14 @@ static void test_forked_child_resets_locks(void) {
   while (atomic_load(&has_locks)) sleep_ns(1000);
 }
 #endif
+
+static void test_replaced_waiter_keeps_others(void) {
+  const struct FletchingWaiter waiter = {fake_waiter_synchronize, NULL, NULL, NULL};
+  CHECK(FletchingRegisterWaiter(9996, &waiter, NULL) == 0);
+  CHECK(FletchingRegisterWaiter(9997, &waiter, NULL) == 0);
+  CHECK(FletchingRegisterWaiter(9996, &waiter, NULL) == 0);
+  CHECK(FletchingUnregisterWaiter(9997) == 1 && FletchingUnregisterWaiter(9996) == 1);
+}
 
 static void test_allocation_failure_returns_enomem(void) {
   int own = 0;
@@ -876,6 +908,23 @@ static void test_release_after_rejects_other_runtime(void) {
   CHECK(after.leaked == before.leaked + 1 && after.pending == before.pending);
 }
 
+/* The thread that queries the events then calls the callback. Runs before any other release. */
+static void test_callback_runs_without_worker_thread(void) {
+  struct Tree tree;
+  struct FletchingRelease* entry = calloc(1, sizeof *entry);
+  fake_reset();
+  make_tree(&tree);
+  releases = 0;
+  entry->array = tree.root;
+  entry->recorded.runtime = &cuda_runtime;
+  append_entry(&releaser.ready, entry);
+  atomic_fetch_add(&releaser.running_count, 1);
+  fail_allocation(0);
+  CHECK(keep_up());
+  CHECK(has_failed_allocation() && releases == 3);
+  CHECK(!keep_up() && atomic_load(&releaser.running_count) == 0);
+}
+
 /* A captured per-thread stream: the reaper has a different one. */
 static void test_release_after_keeps_captured_stream(void) {
   struct Tree tree;
@@ -973,6 +1022,20 @@ static void test_destroyed_context_releases_kept_array(void) {
   fake.is_captured = false;
   fake_wait_for_release(&releases, 3);
   CHECK(fake.recorded_in == NULL);
+}
+
+/* The array of a destroyed context is recognized by its origin. */
+static void test_failed_record_keeps_origin(void) {
+  struct FletchingRelease entry = {.stream = stream_on(NULL, 1)};
+  struct failure failure;
+  entry.recorded.runtime = &cuda_runtime;
+  entry.recorded.origin.context = &fake.created;
+  entry.recorded.origin.id = (uint64_t)(uintptr_t)&fake.created;
+  fake_reset();
+  no_failure(&failure);
+  fake.failing_exchange = 1;
+  CHECK(!ask_entry(&entry, &failure) && failure.code == EIO);
+  CHECK(entry.recorded.origin.context == &fake.created && fake.depth == 0);
 }
 
 /* Only the first array of a stream is queried, in order; arrays on another stream do not wait
@@ -1202,6 +1265,28 @@ static void test_starter_selects_release_thread(void) {
   FletchingSetReleaseStarter(NULL);
 }
 
+/* --- The exit of the process --- */
+
+/* Registered before the core's handler, and so called after it. */
+static void exit_test_runs_no_callback(void) {
+  const int before = __atomic_load_n(&releases, __ATOMIC_SEQ_CST);
+  FletchingReleaseRun(atomic_load(&started));
+  if (__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == before) return;
+  fprintf(stderr, "core_test.c: a release callback has run after the exit began\n");
+  _Exit(1);
+}
+
+static void test_exit_runs_no_callback(void) {
+  static struct Tree tree;
+  int own = 0;
+  fake_reset();
+  make_tree(&tree);
+  atomic_store(&started, NULL);
+  FletchingSetReleaseStarter(start_later);
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  while (atomic_load(&started) == NULL) sleep_ns(100000);
+}
+
 /* --- OpenCL --- */
 
 static void test_opencl(void) {
@@ -1257,6 +1342,7 @@ static void test_opencl(void) {
 }
 
 int main(void) {
+  CHECK(atexit(exit_test_runs_no_callback) == 0);
 #ifdef __linux__
   CHECK(pthread_atfork(NULL, NULL, enter_in_handler) == 0);
 #endif
@@ -1268,6 +1354,7 @@ int main(void) {
   test_default_stream_uses_given_device();
   test_resolve_default_stream();
   test_find_memory_returns_address_of_its_device_type();
+  test_resolve_hip_default_stream();
   test_missing_result_returns_einval();
   test_memory_of_created_context_is_found();
   test_failed_exchange_restores_capture_mode();
@@ -1287,6 +1374,8 @@ int main(void) {
 #ifdef __linux__
   test_forked_child_resets_locks();
 #endif
+  test_replaced_waiter_keeps_others();
+  test_callback_runs_without_worker_thread();
   test_allocation_failure_returns_enomem();
   test_report_allocation_failure_returns_enomem();
   test_report_names_first_failing_opencl_driver();
@@ -1300,6 +1389,7 @@ int main(void) {
   test_unclear_device_error_releases_nothing();
   test_lost_device_releases_kept_array();
   test_destroyed_context_releases_kept_array();
+  test_failed_record_keeps_origin();
   test_reaper_queries_first_array_per_stream();
   test_rejected_array_does_not_delay_others();
   test_release_order();
@@ -1309,6 +1399,7 @@ int main(void) {
   test_release_runs_in_stream_context();
   test_starter_selects_release_thread();
   test_opencl();
+  test_exit_runs_no_callback();
   printf("core: %d checks, %d failed\n", checks, failures);
   return failures == 0 ? 0 : 1;
 }
