@@ -197,6 +197,16 @@ static void test_find_memory_returns_address_of_its_device_type(void) {
   CHECK(memory.address == fake_device_address(address));
 }
 
+/* One handle denotes the default stream of each device. */
+static void test_default_streams_of_two_devices_wait(void) {
+  fake_reset();
+  CHECK(FletchingStreamWaitFor(stream_on(NULL, 0), stream_on(NULL, 1), &message) == 0);
+  CHECK(fake.recorded_in == &fake.primary[1] && fake.waited_in == &fake.primary[0]);
+  CHECK(fake.n_events == 1 && fake_living_events() == 0);
+  CHECK(FletchingStreamWaitFor(stream_on(NULL, 1), stream_on(NULL, 1), &message) == 0);
+  CHECK(fake.n_events == 1);
+}
+
 static int32_t get_hip_device(int32_t* device) {
   *device = 1;
   return 0;
@@ -255,7 +265,8 @@ static void test_failed_exchange_restores_capture_mode(void) {
       fake.mode = 0;
       fake.failing_exchange = failing;
       fake.exchanges_nonetheless = exchanges != 0;
-      CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO);
+      ready = 1;
+      CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO && ready == 0);
       CHECK(says("cuThreadExchangeStreamCaptureMode"));
       CHECK(fake.mode == 0);
     }
@@ -470,6 +481,26 @@ static void test_threads_release_moved_children(void) {
   atomic_store(&may_release, true);
   for (int i = 0; i < RELEASING_THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
   CHECK(releases == CHILDREN + 1 && fake_living_events() == 0);
+}
+
+static bool push_fails;
+
+static int32_t push_after_failure(CUcontext context) {
+  const bool fails = push_fails;
+  push_fails = false;
+  return fails ? CUDA_ERROR_LAUNCH_FAILED : push_current(context);
+}
+
+/* The first failure may be left over from earlier work. */
+static void test_destroy_retries_context(void) {
+  struct FletchingRecordedEvent* recorded = NULL;
+  int own = 0;
+  fake_reset();
+  CHECK(FletchingStreamRecord(stream_on(&own, 0), 0, &recorded, &message) == 0);
+  cuda.cuCtxPushCurrent = push_after_failure;
+  push_fails = true;
+  FletchingRecordedEventDestroy(recorded);
+  CHECK(!push_fails && fake_living_events() == 0 && fake.depth == 0);
 }
 
 /* A released child was moved out or freed, so its descendants belong to others. */
@@ -1354,6 +1385,7 @@ int main(void) {
   test_default_stream_uses_given_device();
   test_resolve_default_stream();
   test_find_memory_returns_address_of_its_device_type();
+  test_default_streams_of_two_devices_wait();
   test_resolve_hip_default_stream();
   test_missing_result_returns_einval();
   test_memory_of_created_context_is_found();
@@ -1365,6 +1397,7 @@ int main(void) {
   test_missing_function_fails_only_its_operation();
   test_last_release_destroys_event();
   test_threads_release_moved_children();
+  test_destroy_retries_context();
   test_export_skips_released_child();
   test_export_rejects_malformed_array();
   test_export_rejects_shared_children();
