@@ -5056,8 +5056,9 @@ void FletchingPendingReleases(struct FletchingReleaseCounts* counts,
                                             .inherited_events = atomic_load(&inherited_events)};
   if (last_refusal != NULL) last_refusal->text[0] = '\0';
   if (atomic_load(&reaper.process) != process_number()) return;
-  counts->running = atomic_load(&releaser.running_count);
+  // In the order in which hand_over() changes them, so that each entry is counted.
   counts->pending = atomic_load(&reaper.pending_count);
+  counts->running = atomic_load(&releaser.running_count);
   counts->refused = atomic_load(&reaper.refused_count);
   if (last_refusal == NULL) return;
   lock(&reaper.lock);
