@@ -152,8 +152,8 @@ static int32_t get_stream_context(CUstream stream, CUcontext* context) {
   return 0;
 }
 
-/* All memory belongs to device 1, which uses other addresses than the host. Memory at 4096 is in the
- * created context, other memory in none. */
+/* All memory belongs to device 1, which uses other addresses than the host. 4096 is in the created
+ * context, other memory in none. */
 static uintptr_t fake_device_address(uintptr_t address) { return address + 0x100000; }
 static int32_t get_pointer_attribute(void* value, CUpointer_attribute attribute,
                                      CUdeviceptr address) {
