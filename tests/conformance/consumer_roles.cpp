@@ -3,6 +3,8 @@
 // Plain functions that consume: they get the structs of the hostile peer, of the corpus and of the
 // reference producer. The validation layer wraps the valid ones.
 #include <algorithm>
+#include <cerrno>
+#include <memory>
 #include <string_view>
 
 #include "fletching/roles.h"
@@ -304,34 +306,41 @@ Given gated(const char* backend) {
           kFletchingHostileAccepted, false};
 }
 
-/// A stream of the reference producer whose last batch alone is behind the gate.
+/// A stream of the reference producer whose last batch alone is behind the gate. The consumer may
+/// keep it for longer than the gate exists.
 struct GatedLast {
   FletchingProducerGate* gate;
   Held<ArrowDeviceArrayStream> complete{};
   std::int64_t left = kBatches;
 
+  using Shared = std::shared_ptr<GatedLast>;
   static GatedLast& of(ArrowDeviceArrayStream* stream) {
-    return *static_cast<GatedLast*>(stream->private_data);
+    return **static_cast<Shared*>(stream->private_data);
   }
   static int get_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) {
     ArrowDeviceArrayStream& inner = of(stream).complete.value;
     return inner.get_schema(&inner, out);
   }
   static int get_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) {
-    ArrowDeviceArrayStream& inner = of(stream).complete.value;
-    if (--of(stream).left != 0) return inner.get_next(&inner, out);
+    GatedLast& self = of(stream);
+    ArrowDeviceArrayStream& inner = self.complete.value;
+    if (--self.left != 0) return inner.get_next(&inner, out);
+    if (self.gate == nullptr) return ECANCELED;
     Held<ArrowSchema> schema;
-    return FletchingProducerExportArrayBehind(of(stream).gate, "record_batch", &schema, out,
-                                              nullptr);
+    return FletchingProducerExportArrayBehind(self.gate, "record_batch", &schema, out, nullptr);
   }
   static const char* get_last_error(ArrowDeviceArrayStream* stream) {
     ArrowDeviceArrayStream& inner = of(stream).complete.value;
     return inner.get_last_error(&inner);
   }
-  static void release(ArrowDeviceArrayStream* stream) { stream->release = nullptr; }
+  static void release(ArrowDeviceArrayStream* stream) {
+    delete static_cast<Shared*>(stream->private_data);
+    stream->release = nullptr;
+  }
 
-  ArrowDeviceArrayStream raw() {
-    return {complete.value.device_type, get_schema, get_next, get_last_error, release, this};
+  static ArrowDeviceArrayStream stream(const Shared& self) {
+    const ArrowDeviceType type = self->complete.value.device_type;
+    return {type, get_schema, get_next, get_last_error, release, new Shared(self)};
   }
 };
 
@@ -414,16 +423,18 @@ void play_device_stream_consumer(Run& run, const Target& target) {
     if (std::string_view(verdict) != "waits") return verdict;
 
     WaitTrial of_last(played, backend);
-    GatedLast late{of_last.gate()};
+    const GatedLast::Shared late(new GatedLast{of_last.gate()});
     of_last.run([&] {
       played.call("export", FletchingProducerExportStream, backend, "record_batch", kBatches - 1,
-                  kNever, &late.complete);
+                  kNever, &late->complete);
       if (played.is_wrong()) return ENOTSUP;
       Held<ArrowDeviceArrayStream> stream;
-      stream.value = late.raw();
+      stream.value = GatedLast::stream(late);
       return giver.give_stream(played, gated(backend), stream);
     });
-    return of_last.reads_early() ? "reads early" : verdict;
+    const bool reads_early = of_last.reads_early();
+    late->gate = nullptr;
+    return reads_early ? "reads early" : verdict;
   });
 }
 
