@@ -251,9 +251,9 @@ def _callgrind(program: tuple[str, ...], environment: tuple[tuple[str, str], ...
 
 def _parse_callgrind(text: str) -> Count:
     """The total, and the allocator calls: `cfn=(12) malloc` names the function of `calls=3`."""
-    total = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
+    total = re.search(r"^(?:summary|totals): ([1-9]\d*)", text, re.MULTILINE)
     if total is None:
-        raise ValueError("callgrind's output has no total; is this valgrind 3.19 or later?")
+        raise ValueError("callgrind has counted nothing; is this valgrind 3.19 or later?")
     names = dict(re.findall(r"^c?fn=(\(\d+\)) (\S+)", text, re.MULTILINE))
     allocations = sum(
         int(calls)

@@ -77,9 +77,9 @@ from valgrind's callgrind: the difference of two runs with different numbers of 
 the rounds, so that starting the program does not count. A compiler's instructions come from
 cachegrind. Counts come first, a row on each core. Times come then, one program at a time, from up
 to {turns} turns over all rows of all languages; in a turn the programs of a row run one after the
-other. A ratio is taken within a turn. The CUDA stand-in's own time is part of both times of a row.
-Java runs one JMH fork in a turn. The bytes of Java are those of its heap; the bytes of the others
-come from malloc.
+other. A ratio is taken within a turn. The rows on the CUDA stand-in count the calling thread; the
+stand-in's own instructions are part of both values. Java runs one JMH fork in a turn. The bytes of
+Java are those of its heap; the bytes of the others come from malloc.
 
 Measured with {versions}.
 

@@ -58,7 +58,7 @@ class Row:
     environment: dict[str, str] = field(default_factory=dict)  # for every program
     counter: str = ""  # nanoseconds: slower program that counts allocations and locks, if any
     size: int | None = None  # the columns or batches of this point of a curve; only with --curves
-    between_threads: bool = False  # nanoseconds that vary with the load of the machine
+    between_threads: bool = False  # the value varies with the load of the machine
 
     @property
     def ours(self) -> str:

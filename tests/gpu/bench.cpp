@@ -4,8 +4,7 @@
 // same driver calls written by hand. Reports the median of several interleaved measurements. On the
 // stand-in, which counts calls, the driver calls must be identical.
 //
-// fletching_gpu_bench CASE ROUNDS: a program of `make bench`. Prints the calling thread's CPU time
-// in one round as a line of JSON.
+// fletching_gpu_bench CASE ROUNDS: a program of `make bench`, which counts instructions.
 //
 //     fact <tab> name <tab> text
 //     bench <tab> case <tab> who <tab> nanoseconds of one handoff
@@ -19,7 +18,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <deque>
 #include <functional>
 #include <iterator>
@@ -228,22 +226,25 @@ bool check_calls() {
 
 using Round = std::function<void()>;
 
+/// Without memory, because valgrind has no room for the stand-in's device memory.
+DeviceArray empty_array() { return make_array(nullptr, 0, 0); }
+
 /// An array whose event has passed, as most have when their consumer waits.
-std::shared_ptr<DeviceArray> with_event(const HandoffStreams& streams, const DeviceMemory& memory) {
-  auto array = std::make_shared<DeviceArray>(make_array(memory.data(), kBytes, 0));
+std::shared_ptr<DeviceArray> with_event(const HandoffStreams& streams) {
+  auto array = std::make_shared<DeviceArray>(empty_array());
   require(export_with_event(*array, {ARROW_DEVICE_CUDA, streams.producer.get()}));
   streams.producer.synchronize();
   return array;
 }
 
-Round wait(const HandoffStreams& streams, const DeviceMemory& memory) {
-  return [&streams, array = with_event(streams, memory)] {
+Round wait(const HandoffStreams& streams) {
+  return [&streams, array = with_event(streams)] {
     require(SyncEvent(*array).wait_on({ARROW_DEVICE_CUDA, streams.consumer.get()}));
   };
 }
 
-Round wait_by_hand(const HandoffStreams& streams, const DeviceMemory& memory) {
-  return [&streams, array = with_event(streams, memory)] {
+Round wait_by_hand(const HandoffStreams& streams) {
+  return [&streams, array = with_event(streams)] {
     auto* const event = *static_cast<cuda::CUevent*>((*array)->sync_event);
     enter_by_hand(streams.consumer.get());
     require_call("cuStreamWaitEvent",
@@ -252,9 +253,9 @@ Round wait_by_hand(const HandoffStreams& streams, const DeviceMemory& memory) {
   };
 }
 
-Round deferred(const HandoffStreams& streams, const DeviceMemory& memory) {
+Round deferred(const HandoffStreams& streams) {
   return [&] {
-    DeviceArray array = make_array(memory.data(), kBytes, 0);
+    DeviceArray array = empty_array();
     require(release_after(array, {ARROW_DEVICE_CUDA, streams.consumer.get()}));
   };
 }
@@ -262,15 +263,14 @@ Round deferred(const HandoffStreams& streams, const DeviceMemory& memory) {
 /// Releases the arrays whose event has passed in later rounds, on the same thread.
 class DeferredByHand {
  public:
-  explicit DeferredByHand(const HandoffStreams& streams, const DeviceMemory& memory)
-      : streams_(streams), memory_(memory) {}
+  explicit DeferredByHand(const HandoffStreams& streams) : streams_(streams) {}
 
   void operator()() {
     cuda::CUevent event = nullptr;
     require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming));
     require_call("cuEventRecord",
                  cu().cu_event_record(event, static_cast<cuda::CUstream>(streams_.consumer.get())));
-    pending_.emplace_back(event, make_array(memory_.data(), kBytes, 0));
+    pending_.emplace_back(event, empty_array());
     while (!pending_.empty() && cu().cu_event_query(pending_.front().first) == 0) {
       require_call("cuEventDestroy", cu().cu_event_destroy(pending_.front().first));
       pending_.pop_front();
@@ -279,29 +279,22 @@ class DeferredByHand {
 
  private:
   const HandoffStreams& streams_;
-  const DeviceMemory& memory_;
   std::deque<std::pair<cuda::CUevent, DeviceArray>> pending_;
 };
 
-Round deferred_by_hand(const HandoffStreams& streams, const DeviceMemory& memory) {
-  return [defer = std::make_shared<DeferredByHand>(streams, memory)] { (*defer)(); };
+Round deferred_by_hand(const HandoffStreams& streams) {
+  return [defer = std::make_shared<DeferredByHand>(streams)] { (*defer)(); };
 }
 
 struct Case {
   const char* name;
-  Round (*make)(const HandoffStreams& streams, const DeviceMemory& memory);
+  Round (*make)(const HandoffStreams& streams);
 };
 
 constexpr Case kCases[] = {{"wait", wait},
                            {"wait_by_hand", wait_by_hand},
                            {"release_after", deferred},
                            {"release_after_by_hand", deferred_by_hand}};
-
-double cpu_nanoseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (static_cast<double>(now.tv_sec) * 1e9) + static_cast<double>(now.tv_nsec);
-}
 
 void finish_releases() {
   while (true) {
@@ -312,27 +305,25 @@ void finish_releases() {
   }
 }
 
-/// Returns the CPU time of all rounds. A stand-in searches its live events, so few may be pending.
-double run_rounds(const HandoffStreams& streams, const Round& round, int rounds) {
+/// The instructions that `make bench` counts, on this thread.
+[[gnu::noinline]] void take_rounds(const Round& round, int rounds) {
+  for (int i = 0; i < rounds; ++i) round();
+}
+
+/// A stand-in searches its live events, so few may be pending.
+void run_rounds(const HandoffStreams& streams, const Round& round, int rounds) {
   constexpr int kPending = 10;
-  double spent = 0;
   for (int done = 0; done < rounds; done += kPending) {
-    const double begin = cpu_nanoseconds();
-    for (int i = 0; i < std::min(kPending, rounds - done); ++i) round();
-    spent += cpu_nanoseconds() - begin;
+    take_rounds(round, std::min(kPending, rounds - done));
     streams.consumer.synchronize();
     finish_releases();
   }
-  return spent;
 }
 
 void measure_case(const Case& one, int rounds) {
   const Current current;
-  const DeviceMemory memory(kBytes);
   const HandoffStreams streams;
-  const Round round = one.make(streams, memory);
-  static_cast<void>(run_rounds(streams, round, kBatch));  // also starts threads
-  std::printf("{\"ns\": %.1f}\n", run_rounds(streams, round, rounds) / rounds);
+  run_rounds(streams, one.make(streams), rounds);
 }
 
 int run_case(const char* name, int rounds) {
