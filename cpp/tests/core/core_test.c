@@ -182,7 +182,7 @@ static void test_resolve_default_stream(void) {
   CHECK(FletchingStreamResolve(&stream, &message) == 0 && stream.handle == &own);
 }
 
-/* The host reads registered memory at its own address, whatever the device's is. */
+/* Registered host memory may have another address on the device. */
 static void test_find_memory_returns_address_of_its_device_type(void) {
   const uintptr_t address = 0x1000;
   struct FletchingCudaMemory memory;
@@ -455,7 +455,7 @@ static void* release_moved_children(void* data) {
 static void test_threads_release_moved_children(void) {
   enum { CHILDREN = CHILDREN_PER_THREAD * RELEASING_THREADS };
   static struct ArrowArray children[CHILDREN];
-  static struct ArrowArray moved[CHILDREN];
+  static struct ArrowArray moved[RELEASING_THREADS][CHILDREN_PER_THREAD];
   struct ArrowArray* list[CHILDREN];
   pthread_t threads[RELEASING_THREADS];
   struct Tree tree;
@@ -475,8 +475,7 @@ static void test_threads_release_moved_children(void) {
   tree.root.array.release(&tree.root.array);
   CHECK(fake_living_events() == 1);
   for (int i = 0; i < RELEASING_THREADS; ++i) {
-    CHECK(pthread_create(&threads[i], NULL, release_moved_children,
-                         &moved[i * CHILDREN_PER_THREAD]) == 0);
+    CHECK(pthread_create(&threads[i], NULL, release_moved_children, moved[i]) == 0);
   }
   atomic_store(&may_release, true);
   for (int i = 0; i < RELEASING_THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
