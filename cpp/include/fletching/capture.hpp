@@ -21,6 +21,11 @@ enum class OnCapture : std::uint8_t {
   /// completed: do not pass the array on before. ENOTSUP for a runtime without external events:
   /// CUDA supports them from 11.1, ROCm from 7.0.
   kExternalEvent,
+  /// For release_after and an array that the graph does not read: keeps the array until the capture
+  /// has ended and the current work on the stream is done. The stream must live until then. An
+  /// array that the graph reads must outlive the graph, because the graph may be launched later.
+  /// Other operations behave as with kRefuse.
+  kKeep,
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "fletching/capture.hpp"
 #include "fletching/detail/core.hpp"
 #include "fletching/device_stream.hpp"
 #include "fletching/owner.hpp"
@@ -51,16 +52,19 @@ inline Status defer_release(DeviceArray& array, const FletchingStream& stream, i
 /// first call.
 ///
 /// `array` must be live. `stream` must belong to the array's runtime. A stream that is being
-/// captured into a graph is always rejected, and the array is leaked, because every launch of the
-/// graph reads the buffers. Keep the array until the graph is destroyed instead.
+/// captured into a graph is rejected, and the array is leaked, because every launch of the graph
+/// reads the buffers: keep the array until the graph is destroyed instead. OnCapture::kKeep is for
+/// an array that the graph does not read.
 ///
 /// Errors: EINVAL if the array is released. All other errors leak the array: the errors of
 /// SyncEvent; ENOTSUP for device types without CUDA, HIP or OpenCL streams; EBUSY for a stream that
-/// is being captured; ECHILD in a child of fork. Threads: any; one at a time per array.
-[[nodiscard]] inline Status release_after(DeviceArray& array, Stream stream) noexcept {
+/// is being captured, unless `on_capture` is OnCapture::kKeep; ECHILD in a child of fork. Threads:
+/// any; one at a time per array.
+[[nodiscard]] inline Status release_after(DeviceArray& array, Stream stream,
+                                          OnCapture on_capture = OnCapture::kRefuse) noexcept {
   return detail::in_operation("release_after", [&] {
     const FletchingStream on = detail::core_stream(stream, array->device_type, array->device_id);
-    return detail::defer_release(array, on, FLETCHING_CAPTURE_REFUSE);
+    return detail::defer_release(array, on, detail::core_capture(on_capture));
   });
 }
 

@@ -144,6 +144,18 @@ TYPED_TEST(Capture, RejectsCapturingStream) {
   exported.release();
 }
 
+TYPED_TEST(Capture, KeepsArrayThatGraphDoesNotRead) {
+  ReleasedArray kept;
+  DeviceArray array = kept.make(TypeParam::kType, 0);
+  TestFixture::Graphs::begin(this->captured_);
+  const Status deferred = release_after(array, this->on(this->captured_), OnCapture::kKeep);
+  EXPECT_TRUE(deferred.ok()) << message(deferred);
+  EXPECT_TRUE(array.is_released());
+  EXPECT_EQ(kept.parents.count(), 0);
+  this->end_capture();
+  EXPECT_TRUE(kept.parents.wait_for(1));
+}
+
 // A capture that is already invalidated.
 TYPED_TEST(Capture, RejectsInvalidatedCapture) {
   using Api = TypeParam;

@@ -62,10 +62,11 @@ static_assert(static_cast<int>(Runtime::kCuda) == FLETCHING_RUNTIME_CUDA &&
                   static_cast<int>(Runtime::kMetal) == FLETCHING_RUNTIME_METAL,
               "the core numbers the runtimes as fletching/tables.hpp does");
 
-constexpr int core_capture(OnCapture on_capture) noexcept {
-  return on_capture == OnCapture::kExternalEvent ? FLETCHING_CAPTURE_EXTERNAL_EVENT
-                                                 : FLETCHING_CAPTURE_REFUSE;
-}
+constexpr int core_capture(OnCapture on_capture) noexcept { return static_cast<int>(on_capture); }
+static_assert(core_capture(OnCapture::kRefuse) == FLETCHING_CAPTURE_REFUSE &&
+                  core_capture(OnCapture::kExternalEvent) == FLETCHING_CAPTURE_EXTERNAL_EVENT &&
+                  core_capture(OnCapture::kKeep) == FLETCHING_CAPTURE_KEEP,
+              "the core numbers the choices as OnCapture does");
 
 /// Adds a hint to the error of a captured stream, EBUSY. Returns other errors unchanged.
 inline Error with_capture_hint(const Error& error, const char* hint) {
