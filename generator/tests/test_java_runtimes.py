@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import Scratch
+from conftest import REPOSITORY, Scratch
 
 from fletching_generator.languages import java
 from fletching_generator.languages.java import runtimes
@@ -37,7 +37,7 @@ def test_runtimes_with_wait_calls_have_tables(files: dict[str, str], spec: Spec)
     assert len([path for path in files if path.endswith("Table.java")]) == len(called)
 
 
-def test_table_has_every_function_with_symbol(files: dict[str, str], spec: Spec) -> None:
+def test_table_has_called_functions_with_symbol(files: dict[str, str], spec: Spec) -> None:
     for runtime in called_runtimes(spec):
         rows = re.findall(
             r'static final Symbol (\w+) =\s+LIBRARY\.symbol\(\s*"(\w+)", "(\w+)"\);',
@@ -49,8 +49,17 @@ def test_table_has_every_function_with_symbol(files: dict[str, str], spec: Spec)
                 function.symbol,
                 runtimes.signature(function.type),
             )
-            for function in runtime.functions
+            for function in runtimes.called_functions(runtime)
         ]
+
+
+def test_product_names_every_function_of_table(files: dict[str, str], spec: Spec) -> None:
+    sources = [path.read_text("utf-8") for path in (REPOSITORY / FOLDER).glob("*.java")]
+    named = {*re.findall(r"\b\w+Table\.\w+", "".join(sources))}
+    for runtime in called_runtimes(spec):
+        functions = re.findall(r"static final Symbol (\w+)", table(files, runtime))
+        assert functions
+        assert {f"{pascal(runtime.name)}Table.{name}" for name in functions} <= named
 
 
 @pytest.mark.parametrize(

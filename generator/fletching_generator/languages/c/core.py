@@ -5,21 +5,12 @@ They include the functions that the product calls, but not the reference produce
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...reading.types import (
-    Callback,
-    Constant,
-    Pointer,
-    StructType,
-    Type,
-    Typedef,
-)
+from ...reading.types import Callback, Constant
 from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, statuses
 from ...spec.model import Spec
-from ...spec.runtime_tables import devices_of
+from ...spec.runtime_tables import devices_of, used_constants, used_types
 from ...spec.tensor_types import TensorType
 from ...spelling import literal
 from .names import declarator, type_name
@@ -49,32 +40,16 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def _table(runtime: Runtime) -> Output:
-    functions = [each for each in runtime.functions if "product" in each.callers]
-    used = {*_names(functions, runtime), *runtime.handles.values()}
+    functions = [f for f in runtime.functions if {"product", "core"} & {*f.callers}]
+    used = used_types(runtime, functions)
     context = {
         "runtime": runtime,
         "functions": functions,
         "types": [t for t in runtime.types if t.name in used and t.name not in _OWN],
-        "constants": [c for c in runtime.constants if c.type in used or c.type.startswith("uint")],
+        "constants": used_constants(runtime, used),
         "statuses": statuses(runtime),
     }
     return Output(f"{_FOLDER}/{runtime.name}.h", "core_runtime.h", "spec/runtimes.yaml", context)
-
-
-def _names(functions: list[Function], runtime: Runtime) -> Iterator[str]:
-    """Yields the vendor's types that the functions need, including nested types."""
-    types = {type_.name: type_ for type_ in runtime.types}
-    assert runtime.status is not None
-    waiting: list[Type] = [runtime.status]
-    for function in functions:
-        waiting += [function.type.returns, *(each.type for each in function.type.arguments)]
-    while waiting:
-        type_ = waiting.pop()
-        if isinstance(type_, Pointer):
-            waiting.append(type_.to)
-        elif isinstance(type_, Typedef | StructType):
-            yield type_.name
-            waiting += [field.type for field in types[type_.name].fields]
 
 
 def tensor_type_row(row: TensorType) -> str:

@@ -7,7 +7,7 @@ from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime
 from ...runtimes.names import snake, statuses
 from ...spec.model import Spec
-from ...spec.runtime_tables import called_runtimes, devices_of
+from ...spec.runtime_tables import called_runtimes, devices_of, used_constants, used_types
 from ...spelling import literal, pascal
 from .text import Broken, Call, Node
 
@@ -49,13 +49,20 @@ def outputs(spec: Spec) -> list[Output]:
 
 def _table(runtime: Runtime) -> Output:
     name = f"{pascal(runtime.name)}Table"
+    functions = called_functions(runtime)
     context = {
         "name": name,
         "runtime": runtime,
+        "functions": functions,
+        "constants": used_constants(runtime, used_types(runtime, functions)),
         "statuses": statuses(runtime),
         "handles": {type_.name for type_ in runtime.types if type_.kind == "handle"},
     }
     return Output(f"{_FOLDER}{name}.java", "RuntimeTable.java", "spec/runtimes.yaml", context)
+
+
+def called_functions(runtime: Runtime) -> list[Function]:
+    return [function for function in runtime.functions if "product" in function.callers]
 
 
 def _capturing(spec: Spec) -> Output:
@@ -77,7 +84,7 @@ def _capturing(spec: Spec) -> Output:
 def capturing_values(runtime: Runtime) -> Call:
     """Returns the values of one runtime, in the order of the constructor."""
     table = f"{pascal(runtime.name)}Table"
-    functions = [_name(function) for function in runtime.functions]
+    functions = [_name(function) for function in called_functions(runtime)]
     numbers = [constant_name(constant) for constant in runtime.constants]
     create = _name(runtime.operation("create").functions[0])
     names = [create, *(_ending(functions, end) for end in _CAPTURING_CALLS.values())]

@@ -8,12 +8,12 @@ import java.util.List;
 /*{ (runtime.title ~ ": constants and functions from " ~ runtime.read_from ~ ". The library is loaded at run time.") | javadoc(0) }*/
 final class /*{ name }*/ {
   /*{ runtime | runtime_library_row | fit(2, ";") }*/
-/*% for constant in runtime.constants %*/
+/*% for constant in constants %*/
 
   /*{ constant | runtime_constant_doc | javadoc(2) }*/
   /*{ constant | runtime_constant_row(handles) }*/
 /*% endfor %*/
-/*% for function in runtime.functions %*/
+/*% for function in functions %*/
 
   /*{ function | runtime_function_doc | javadoc(2) }*/
   /*{ function | runtime_function_row | fit(2, ";") }*/

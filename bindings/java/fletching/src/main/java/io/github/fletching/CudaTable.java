@@ -128,24 +128,6 @@ final class CudaTable {
   /** Waits until the word equals the value. */
   static final int CU_STREAM_WAIT_VALUE_EQ = 1;
 
-  /** The CUcontext; NULL for pool memory. */
-  static final int CU_POINTER_ATTRIBUTE_CONTEXT = 1;
-
-  /** A CU_MEMORYTYPE_ value, 4 bytes. */
-  static final int CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2;
-
-  /** The address for the device. */
-  static final int CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3;
-
-  /** The address for the host. */
-  static final int CU_POINTER_ATTRIBUTE_HOST_POINTER = 4;
-
-  /** Whether the memory is managed, 4 bytes. */
-  static final int CU_POINTER_ATTRIBUTE_IS_MANAGED = 8;
-
-  /** The device, 4 bytes. */
-  static final int CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9;
-
   /** Host memory that CUDA has pinned. */
   static final int CU_MEMORYTYPE_HOST = 1;
 
@@ -161,28 +143,8 @@ final class CudaTable {
   /** Managed memory for any stream. */
   static final int CU_MEM_ATTACH_GLOBAL = 1;
 
-  /** The host and the device share one address space. */
-  static final int CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41;
-
-  /** The major compute capability: the 9 of 9.0. */
-  static final int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
-
-  /** The minor compute capability: the 0 of 9.0. */
-  static final int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
-
-  /** The device supports managed memory. */
-  static final int CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83;
-
-  /** The host may read managed memory while kernels run. */
-  static final int CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89;
-
   /** Initializes the driver in this process. flags is 0. */
   static final Symbol CU_INIT = LIBRARY.symbol("cuInit", "ii");
-
-  /**
-   * Returns the newest CUDA version that the driver supports: 13050 is 13.5. Works before cuInit.
-   */
-  static final Symbol CU_DRIVER_GET_VERSION = LIBRARY.symbol("cuDriverGetVersion", "ia");
 
   /** Returns the name of a result as a static string; NULL for an unknown number. */
   static final Symbol CU_GET_ERROR_NAME = LIBRARY.symbol("cuGetErrorName", "iia");
@@ -190,17 +152,8 @@ final class CudaTable {
   /** Returns the description of a result as a static string; NULL for an unknown number. */
   static final Symbol CU_GET_ERROR_STRING = LIBRARY.symbol("cuGetErrorString", "iia");
 
-  /** Returns the number of devices. */
-  static final Symbol CU_DEVICE_GET_COUNT = LIBRARY.symbol("cuDeviceGetCount", "ia");
-
   /** Returns the device with this ordinal, which is the device_id. */
   static final Symbol CU_DEVICE_GET = LIBRARY.symbol("cuDeviceGet", "iai");
-
-  /** Returns the name of a device. */
-  static final Symbol CU_DEVICE_GET_NAME = LIBRARY.symbol("cuDeviceGetName", "iaii");
-
-  /** Returns a property of a device. */
-  static final Symbol CU_DEVICE_GET_ATTRIBUTE = LIBRARY.symbol("cuDeviceGetAttribute", "iaii");
 
   /** Returns whether the primary context exists. Does not create it. */
   static final Symbol CU_DEVICE_PRIMARY_CTX_GET_STATE =
@@ -238,12 +191,6 @@ final class CudaTable {
    * Its _v2 has a third argument for green contexts.
    */
   static final Symbol CU_STREAM_GET_CTX = LIBRARY.symbol("cuStreamGetCtx", "iaa");
-
-  /**
-   * Returns a property of an address; CUDA_ERROR_INVALID_VALUE for an address that CUDA does not
-   * know.
-   */
-  static final Symbol CU_POINTER_GET_ATTRIBUTE = LIBRARY.symbol("cuPointerGetAttribute", "iaia");
 
   /** Returns whether the work before the event has completed. */
   static final Symbol CU_EVENT_QUERY = LIBRARY.symbol("cuEventQuery", "ia");
@@ -284,69 +231,8 @@ final class CudaTable {
   /** Destroys an event. Returns immediately; pending waits for the event continue. */
   static final Symbol CU_EVENT_DESTROY = LIBRARY.symbol("cuEventDestroy_v2", "ia");
 
-  /** Creates a stream in the current context. */
-  static final Symbol CU_STREAM_CREATE = LIBRARY.symbol("cuStreamCreate", "iai");
-
-  /** Destroys a stream. Returns immediately; the work on the stream continues. */
-  static final Symbol CU_STREAM_DESTROY = LIBRARY.symbol("cuStreamDestroy_v2", "ia");
-
   /** Blocks until the work on the stream has completed. */
   static final Symbol CU_STREAM_SYNCHRONIZE = LIBRARY.symbol("cuStreamSynchronize", "ia");
-
-  /** Returns whether the work on the stream has completed. */
-  static final Symbol CU_STREAM_QUERY = LIBRARY.symbol("cuStreamQuery", "ia");
-
-  /**
-   * Makes the stream wait until a word in memory satisfies the condition in flags. Optional: CUDA
-   * 11.7 and later.
-   */
-  static final Symbol CU_STREAM_WAIT_VALUE32 = LIBRARY.symbol("cuStreamWaitValue32_v2", "iaaii");
-
-  /** Allocates device memory. */
-  static final Symbol CU_MEM_ALLOC = LIBRARY.symbol("cuMemAlloc_v2", "iaa");
-
-  /** Frees device or managed memory. May wait for work that uses it. */
-  static final Symbol CU_MEM_FREE = LIBRARY.symbol("cuMemFree_v2", "ia");
-
-  /** Allocates managed memory. */
-  static final Symbol CU_MEM_ALLOC_MANAGED = LIBRARY.symbol("cuMemAllocManaged", "iaai");
-
-  /** Allocates pinned host memory. */
-  static final Symbol CU_MEM_HOST_ALLOC = LIBRARY.symbol("cuMemHostAlloc", "iaai");
-
-  /** Frees pinned host memory. */
-  static final Symbol CU_MEM_FREE_HOST = LIBRARY.symbol("cuMemFreeHost", "ia");
-
-  /** Returns the device address of pinned host memory. */
-  static final Symbol CU_MEM_HOST_GET_DEVICE_POINTER =
-      LIBRARY.symbol("cuMemHostGetDevicePointer_v2", "iaai");
-
-  /** Copies between any two addresses, in stream order. */
-  static final Symbol CU_MEMCPY_ASYNC = LIBRARY.symbol("cuMemcpyAsync", "iaaaa");
-
-  /** Copies to the device. May block for pageable memory. */
-  static final Symbol CU_MEMCPY_HTOD_ASYNC = LIBRARY.symbol("cuMemcpyHtoDAsync_v2", "iaaaa");
-
-  /** Copies to the host. May block for pageable memory. */
-  static final Symbol CU_MEMCPY_DTOH_ASYNC = LIBRARY.symbol("cuMemcpyDtoHAsync_v2", "iaaaa");
-
-  /** Fills memory with a byte value. */
-  static final Symbol CU_MEMSET_D8_ASYNC = LIBRARY.symbol("cuMemsetD8Async", "iaiaa");
-
-  /** Returns the free and total memory of the current context's device. */
-  static final Symbol CU_MEM_GET_INFO = LIBRARY.symbol("cuMemGetInfo_v2", "iaa");
-
-  /** Loads device code from memory: a cubin, a fatbin or PTX. */
-  static final Symbol CU_MODULE_LOAD_DATA = LIBRARY.symbol("cuModuleLoadData", "iaa");
-
-  /** Unloads device code. */
-  static final Symbol CU_MODULE_UNLOAD = LIBRARY.symbol("cuModuleUnload", "ia");
-
-  /** Returns the kernel with this name. */
-  static final Symbol CU_MODULE_GET_FUNCTION = LIBRARY.symbol("cuModuleGetFunction", "iaaa");
-
-  /** Enqueues a kernel. arguments contains the address of each argument. */
-  static final Symbol CU_LAUNCH_KERNEL = LIBRARY.symbol("cuLaunchKernel", "iaiiiiiiiaaa");
 
   private CudaTable() {}
 

@@ -89,33 +89,6 @@ final class HipTable {
   /** hipStreamWaitValueEq: Waits until the masked word equals the value. */
   static final int HIP_STREAM_WAIT_VALUE_EQ = 1;
 
-  /** The hipCtx_t. */
-  static final int HIP_POINTER_ATTRIBUTE_CONTEXT = 1;
-
-  /** The address for the device. */
-  static final int HIP_POINTER_ATTRIBUTE_DEVICE_POINTER = 3;
-
-  /** The address for the host. */
-  static final int HIP_POINTER_ATTRIBUTE_HOST_POINTER = 4;
-
-  /** Whether the memory is managed. */
-  static final int HIP_POINTER_ATTRIBUTE_IS_MANAGED = 8;
-
-  /** The device, 4 bytes. */
-  static final int HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9;
-
-  /** hipMemcpyHostToDevice: From host to device. */
-  static final int HIP_MEMCPY_HOST_TO_DEVICE = 1;
-
-  /** hipMemcpyDeviceToHost: From device to host. */
-  static final int HIP_MEMCPY_DEVICE_TO_HOST = 2;
-
-  /** hipMemcpyDeviceToDevice: From device to device. */
-  static final int HIP_MEMCPY_DEVICE_TO_DEVICE = 3;
-
-  /** hipMemcpyDefault: The runtime infers the direction from the addresses. */
-  static final int HIP_MEMCPY_DEFAULT = 4;
-
   /** hipHostMallocPortable: Pinned for every device. */
   static final int HIP_HOST_MALLOC_PORTABLE = 1;
 
@@ -127,9 +100,6 @@ final class HipTable {
 
   /** hipMallocSignalMemory: An 8-byte word that a stream can wait for and the host writes. */
   static final int HIP_MALLOC_SIGNAL_MEMORY = 2;
-
-  /** hipDeviceAttributeCanUseStreamWaitValue: Whether a stream can wait for a word in memory. */
-  static final int HIP_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE = 10013;
 
   /** Initializes the runtime in this process. flags is 0. */
   static final Symbol HIP_INIT = LIBRARY.symbol("hipInit", "ii");
@@ -143,9 +113,6 @@ final class HipTable {
   /** Returns the description of a result as a static string. */
   static final Symbol HIP_GET_ERROR_STRING = LIBRARY.symbol("hipGetErrorString", "ai");
 
-  /** Returns the number of devices; hipErrorNoDevice if there are none. */
-  static final Symbol HIP_GET_DEVICE_COUNT = LIBRARY.symbol("hipGetDeviceCount", "ia");
-
   /** Returns the calling thread's device. */
   static final Symbol HIP_GET_DEVICE = LIBRARY.symbol("hipGetDevice", "ia");
 
@@ -157,25 +124,6 @@ final class HipTable {
    * an error.
    */
   static final Symbol HIP_GET_STREAM_DEVICE_ID = LIBRARY.symbol("hipGetStreamDeviceId", "ia");
-
-  /** Returns the device with this ordinal, which is the device_id. */
-  static final Symbol HIP_DEVICE_GET = LIBRARY.symbol("hipDeviceGet", "iai");
-
-  /** Returns the name of a device. */
-  static final Symbol HIP_DEVICE_GET_NAME = LIBRARY.symbol("hipDeviceGetName", "iaii");
-
-  /** Returns a property of a device. */
-  static final Symbol HIP_DEVICE_GET_ATTRIBUTE = LIBRARY.symbol("hipDeviceGetAttribute", "iaii");
-
-  /** Returns whether the primary context exists. */
-  static final Symbol HIP_DEVICE_PRIMARY_CTX_GET_STATE =
-      LIBRARY.symbol("hipDevicePrimaryCtxGetState", "iiaa");
-
-  /**
-   * Returns a property of an address; hipErrorInvalidValue for an address that HIP does not know.
-   * Optional: HIP 5.0 and later.
-   */
-  static final Symbol HIP_POINTER_GET_ATTRIBUTE = LIBRARY.symbol("hipPointerGetAttribute", "iaia");
 
   /** Returns whether the work before the event has completed. */
   static final Symbol HIP_EVENT_QUERY = LIBRARY.symbol("hipEventQuery", "ia");
@@ -213,68 +161,8 @@ final class HipTable {
   /** Destroys an event. Returns immediately; pending waits for the event continue. */
   static final Symbol HIP_EVENT_DESTROY = LIBRARY.symbol("hipEventDestroy", "ia");
 
-  /** Creates a stream on the calling thread's device. */
-  static final Symbol HIP_STREAM_CREATE_WITH_FLAGS =
-      LIBRARY.symbol("hipStreamCreateWithFlags", "iai");
-
-  /** Destroys a stream. */
-  static final Symbol HIP_STREAM_DESTROY = LIBRARY.symbol("hipStreamDestroy", "ia");
-
   /** Blocks until the work on the stream has completed. */
   static final Symbol HIP_STREAM_SYNCHRONIZE = LIBRARY.symbol("hipStreamSynchronize", "ia");
-
-  /** Returns whether the work on the stream has completed. */
-  static final Symbol HIP_STREAM_QUERY = LIBRARY.symbol("hipStreamQuery", "ia");
-
-  /**
-   * Makes the stream wait until a word of hipMallocSignalMemory satisfies the condition in flags.
-   * The CUDA function accepts any device memory and has no mask.
-   */
-  static final Symbol HIP_STREAM_WAIT_VALUE32 = LIBRARY.symbol("hipStreamWaitValue32", "iaaiii");
-
-  /** Allocates device memory. */
-  static final Symbol HIP_MALLOC = LIBRARY.symbol("hipMalloc", "iaa");
-
-  /** Allocates device memory of a certain kind; 8 bytes with hipMallocSignalMemory. */
-  static final Symbol HIP_EXT_MALLOC_WITH_FLAGS = LIBRARY.symbol("hipExtMallocWithFlags", "iaai");
-
-  /** Frees device, managed or signal memory. Waits for the device. */
-  static final Symbol HIP_FREE = LIBRARY.symbol("hipFree", "ia");
-
-  /** Allocates managed memory. */
-  static final Symbol HIP_MALLOC_MANAGED = LIBRARY.symbol("hipMallocManaged", "iaai");
-
-  /** Allocates pinned host memory. */
-  static final Symbol HIP_HOST_MALLOC = LIBRARY.symbol("hipHostMalloc", "iaai");
-
-  /** Frees pinned host memory. */
-  static final Symbol HIP_HOST_FREE = LIBRARY.symbol("hipHostFree", "ia");
-
-  /** Returns the device address of pinned host memory. */
-  static final Symbol HIP_HOST_GET_DEVICE_POINTER =
-      LIBRARY.symbol("hipHostGetDevicePointer", "iaai");
-
-  /** Copies in stream order. */
-  static final Symbol HIP_MEMCPY_ASYNC = LIBRARY.symbol("hipMemcpyAsync", "iaaaia");
-
-  /** Fills memory with a byte value. */
-  static final Symbol HIP_MEMSET_ASYNC = LIBRARY.symbol("hipMemsetAsync", "iaiaa");
-
-  /** Returns the free and total memory of the calling thread's device. */
-  static final Symbol HIP_MEM_GET_INFO = LIBRARY.symbol("hipMemGetInfo", "iaa");
-
-  /** Loads device code from memory. */
-  static final Symbol HIP_MODULE_LOAD_DATA = LIBRARY.symbol("hipModuleLoadData", "iaa");
-
-  /** Unloads device code. */
-  static final Symbol HIP_MODULE_UNLOAD = LIBRARY.symbol("hipModuleUnload", "ia");
-
-  /** Returns the kernel with this name. */
-  static final Symbol HIP_MODULE_GET_FUNCTION = LIBRARY.symbol("hipModuleGetFunction", "iaaa");
-
-  /** Enqueues a kernel. arguments contains the address of each argument. */
-  static final Symbol HIP_MODULE_LAUNCH_KERNEL =
-      LIBRARY.symbol("hipModuleLaunchKernel", "iaiiiiiiiaaa");
 
   private HipTable() {}
 

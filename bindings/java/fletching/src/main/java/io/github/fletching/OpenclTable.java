@@ -56,12 +56,6 @@ final class OpenclTable {
   /** The handle is not an event. */
   static final int CL_INVALID_EVENT = -58;
 
-  /** False. For a copy: return immediately. */
-  static final int CL_FALSE = 0;
-
-  /** True. For a copy: return after the copy. */
-  static final int CL_TRUE = 1;
-
   /** The cl_context of an event. */
   static final int CL_EVENT_CONTEXT = 4564;
 
@@ -83,17 +77,8 @@ final class OpenclTable {
   /** The size of a buffer in bytes. */
   static final int CL_MEM_SIZE = 4354;
 
-  /** A buffer for reads and writes by kernels. */
-  static final int CL_MEM_READ_WRITE = 1;
-
   /** The devices of a context. */
   static final int CL_CONTEXT_DEVICES = 4225;
-
-  /** In a property list: the platform. */
-  static final int CL_CONTEXT_PLATFORM = 4228;
-
-  /** Devices of every type. */
-  static final int CL_DEVICE_TYPE_ALL = 0xffffffff;
 
   /** The name of a device. */
   static final int CL_DEVICE_NAME = 4139;
@@ -101,32 +86,11 @@ final class OpenclTable {
   /** The OpenCL version that a device supports. CL_DRIVER_VERSION is the version of its driver. */
   static final int CL_DEVICE_VERSION = 4143;
 
-  /** Returns the platforms. */
-  static final Symbol CL_GET_PLATFORM_IDS = LIBRARY.symbol("clGetPlatformIDs", "iiaa");
-
-  /** Returns the devices of a platform. */
-  static final Symbol CL_GET_DEVICE_IDS = LIBRARY.symbol("clGetDeviceIDs", "ialiaa");
-
-  /** Returns a property of a device. */
-  static final Symbol CL_GET_DEVICE_INFO = LIBRARY.symbol("clGetDeviceInfo", "iaiaaa");
-
-  /** Creates a context for some devices. */
-  static final Symbol CL_CREATE_CONTEXT = LIBRARY.symbol("clCreateContext", "aaiaaaa");
-
-  /** Drops a reference to a context. */
-  static final Symbol CL_RELEASE_CONTEXT = LIBRARY.symbol("clReleaseContext", "ia");
-
-  /** Returns a property of a context. */
-  static final Symbol CL_GET_CONTEXT_INFO = LIBRARY.symbol("clGetContextInfo", "iaiaaa");
-
   /** Returns a property of an event. */
   static final Symbol CL_GET_EVENT_INFO = LIBRARY.symbol("clGetEventInfo", "iaiaaa");
 
   /** Returns a property of a queue. */
   static final Symbol CL_GET_COMMAND_QUEUE_INFO = LIBRARY.symbol("clGetCommandQueueInfo", "iaiaaa");
-
-  /** Returns a property of a buffer. */
-  static final Symbol CL_GET_MEM_OBJECT_INFO = LIBRARY.symbol("clGetMemObjectInfo", "iaiaaa");
 
   /** Blocks the calling thread until all events have completed. */
   static final Symbol CL_WAIT_FOR_EVENTS = LIBRARY.symbol("clWaitForEvents", "iia");
@@ -139,74 +103,14 @@ final class OpenclTable {
   static final Symbol CL_ENQUEUE_MARKER_WITH_WAIT_LIST =
       LIBRARY.symbol("clEnqueueMarkerWithWaitList", "iaiaa");
 
-  /** Creates an event that the host sets. */
-  static final Symbol CL_CREATE_USER_EVENT = LIBRARY.symbol("clCreateUserEvent", "aaa");
-
-  /** Sets a user event, once. A negative status is an error for every wait. */
-  static final Symbol CL_SET_USER_EVENT_STATUS = LIBRARY.symbol("clSetUserEventStatus", "iai");
-
-  /** Registers a callback for a state of an event. The driver calls it on one of its threads. */
-  static final Symbol CL_SET_EVENT_CALLBACK = LIBRARY.symbol("clSetEventCallback", "iaiaa");
-
-  /** Adds a reference to an event. */
-  static final Symbol CL_RETAIN_EVENT = LIBRARY.symbol("clRetainEvent", "ia");
-
   /** Drops a reference to an event. */
   static final Symbol CL_RELEASE_EVENT = LIBRARY.symbol("clReleaseEvent", "ia");
-
-  /** Creates a queue. OpenCL 2.0 recommends another function, which 1.2 drivers do not have. */
-  static final Symbol CL_CREATE_COMMAND_QUEUE = LIBRARY.symbol("clCreateCommandQueue", "aaala");
-
-  /** Drops a reference to a queue. */
-  static final Symbol CL_RELEASE_COMMAND_QUEUE = LIBRARY.symbol("clReleaseCommandQueue", "ia");
 
   /** Submits the commands of the queue to the device. */
   static final Symbol CL_FLUSH = LIBRARY.symbol("clFlush", "ia");
 
   /** Blocks until the work on the queue has completed. */
   static final Symbol CL_FINISH = LIBRARY.symbol("clFinish", "ia");
-
-  /** Creates a buffer. */
-  static final Symbol CL_CREATE_BUFFER = LIBRARY.symbol("clCreateBuffer", "aalaaa");
-
-  /** Adds a reference to a buffer. */
-  static final Symbol CL_RETAIN_MEM_OBJECT = LIBRARY.symbol("clRetainMemObject", "ia");
-
-  /** Drops a reference to a buffer. */
-  static final Symbol CL_RELEASE_MEM_OBJECT = LIBRARY.symbol("clReleaseMemObject", "ia");
-
-  /** Copies from a buffer to the host. */
-  static final Symbol CL_ENQUEUE_READ_BUFFER = LIBRARY.symbol("clEnqueueReadBuffer", "iaaiaaaiaa");
-
-  /** Copies from the host to a buffer. */
-  static final Symbol CL_ENQUEUE_WRITE_BUFFER =
-      LIBRARY.symbol("clEnqueueWriteBuffer", "iaaiaaaiaa");
-
-  /** Copies between buffers. */
-  static final Symbol CL_ENQUEUE_COPY_BUFFER = LIBRARY.symbol("clEnqueueCopyBuffer", "iaaaaaaiaa");
-
-  /** Creates a program from source. */
-  static final Symbol CL_CREATE_PROGRAM_WITH_SOURCE =
-      LIBRARY.symbol("clCreateProgramWithSource", "aaiaaa");
-
-  /** Compiles a program. */
-  static final Symbol CL_BUILD_PROGRAM = LIBRARY.symbol("clBuildProgram", "iaiaaaa");
-
-  /** Drops a reference to a program. */
-  static final Symbol CL_RELEASE_PROGRAM = LIBRARY.symbol("clReleaseProgram", "ia");
-
-  /** Returns the kernel with this name. */
-  static final Symbol CL_CREATE_KERNEL = LIBRARY.symbol("clCreateKernel", "aaaa");
-
-  /** Drops a reference to a kernel. */
-  static final Symbol CL_RELEASE_KERNEL = LIBRARY.symbol("clReleaseKernel", "ia");
-
-  /** Sets an argument of a kernel. */
-  static final Symbol CL_SET_KERNEL_ARG = LIBRARY.symbol("clSetKernelArg", "iaiaa");
-
-  /** Enqueues a kernel. */
-  static final Symbol CL_ENQUEUE_ND_RANGE_KERNEL =
-      LIBRARY.symbol("clEnqueueNDRangeKernel", "iaaiaaaiaa");
 
   private OpenclTable() {}
 
