@@ -67,10 +67,10 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
 }
 
 /// Defers the release of another reference to the data, as in an export: the object keeps its own.
-void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
+void release_after_stream(const PyDeviceArray& self, nb::handle stream, OnCapture on_capture) {
   const Stream on = stream_of(stream, (**self.shared)->device_type);
   DeviceArray view = unwrap(self.shared->view());
-  unwrap(call_foreign([&] { return release_after(view, on); }));
+  unwrap(call_foreign([&] { return release_after(view, on, on_capture); }));
 }
 
 nb::object pending() {
@@ -130,15 +130,19 @@ Stream stream_of(nb::handle stream, ArrowDeviceType type) {
 
 void bind_on_capture(nb::module_& module) {
   nb::enum_<OnCapture>(module, "OnCapture",
-                       "The behavior of wait_on and export_with_event on a stream that is being\n"
-                       "captured into a CUDA or HIP graph. It has no effect on other streams.")
+                       "The behavior of an operation on a stream that is being captured into a\n"
+                       "CUDA or HIP graph. It has no effect on other streams.")
       .value("REFUSE", OnCapture::kRefuse,
              "Raises EBUSY before any call that would invalidate the capture.")
       .value("EXTERNAL", OnCapture::kExternalEvent,
              "The graph waits for the event, or records it, each time it is launched. Keep the\n"
              "array until the graph and everything instantiated from it are destroyed. Until the\n"
              "first launch, an event that the graph records counts as completed. Raises ENOTSUP\n"
-             "before CUDA 11.1 and ROCm 7.0.");
+             "before CUDA 11.1 and ROCm 7.0.")
+      .value("KEEP", OnCapture::kKeep,
+             "For release_after and an array that the graph does not read: keeps the data until\n"
+             "the capture has ended and the current work on the stream is done. The stream must\n"
+             "live until then. Other operations behave as with REFUSE.");
 }
 
 void bind_streams(nb::module_& module) {
@@ -159,12 +163,15 @@ void bind_streams(nb::module_& module) {
            "outlive it. Raises Error: EBUSY for a stream that is being captured, unless\n"
            "`on_capture` is OnCapture.EXTERNAL; ENOTSUP for devices other than those of CUDA,\n"
            "HIP and OpenCL.")
-      .def("release_after", &release_after_stream, nb::arg("stream").none(),
-           nb::sig("def release_after(self, stream: object) -> None"),
+      .def("release_after", &release_after_stream, nb::arg("stream").none(), nb::kw_only(),
+           nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
+           nb::sig(
+               "def release_after(self, stream: object, *, on_capture: OnCapture = ...) -> None"),
            "Keeps the data until the current work on the stream is done. Call it before you\n"
            "drop an array that your own work still reads. Does not block. The release may run\n"
-           "on another thread. Raises Error: EBUSY for any stream that is being captured,\n"
-           "because each launch of the graph reads the data; ENOTSUP as in export_with_event.");
+           "on another thread. Raises Error: EBUSY for a stream that is being captured, because\n"
+           "each launch of the graph reads the data, unless `on_capture` is OnCapture.KEEP;\n"
+           "ENOTSUP as in export_with_event.");
 }
 
 }  // namespace fletching::python

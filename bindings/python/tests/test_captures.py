@@ -7,8 +7,8 @@ import pytest
 import fletching
 import standin
 from capsules import ProducedOnDevice
-from fletching import DeviceArray, OnCapture
-from standin import Gpu
+from fletching import DeviceArray, OnCapture, pending_releases
+from standin import Gpu, settled
 
 
 def produced() -> DeviceArray:
@@ -25,6 +25,17 @@ def test_captured_stream_returns_ebusy(gpu: Gpu) -> None:
             assert caught.value.errno == 16
             name = "OnCapture.EXTERNAL"  # Python's name, not C++'s
             assert (name in str(caught.value)) == (method.__name__ != "release_after")
+    graph.destroy()
+
+
+def test_kept_array_is_released_after_capture(gpu: Gpu) -> None:
+    array, stream = produced(), gpu.stream()
+    before = settled()
+    with stream.captured() as graph:
+        array.release_after(stream, on_capture=OnCapture.KEEP)
+        assert pending_releases().pending == before.pending + 1
+    while pending_releases().pending != before.pending:
+        pass
     graph.destroy()
 
 
@@ -56,7 +67,7 @@ def test_on_capture_has_no_effect_on_other_streams(gpu: Gpu) -> None:
 @pytest.mark.parametrize("value", [1, "EXTERNAL", None])
 def test_on_capture_rejects_other_types(gpu: Gpu, value: object) -> None:
     array, stream = produced(), gpu.stream()
-    for method in (array.wait_on, array.export_with_event):
+    for method in (array.wait_on, array.export_with_event, array.release_after):
         with pytest.raises(TypeError):
             method(stream, on_capture=value)  # type: ignore[arg-type]
     with pytest.raises(TypeError):

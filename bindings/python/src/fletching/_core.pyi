@@ -32,8 +32,8 @@ class _HasSchema(Protocol):
 @final
 class OnCapture(enum.Enum):
     """
-    The behavior of wait_on and export_with_event on a stream that is being
-    captured into a CUDA or HIP graph. It has no effect on other streams.
+    The behavior of an operation on a stream that is being captured into a
+    CUDA or HIP graph. It has no effect on other streams.
     """
 
     REFUSE = 0
@@ -45,6 +45,13 @@ class OnCapture(enum.Enum):
     array until the graph and everything instantiated from it are destroyed. Until the
     first launch, an event that the graph records counts as completed. Raises ENOTSUP
     before CUDA 11.1 and ROCm 7.0.
+    """
+
+    KEEP = 2
+    """
+    For release_after and an array that the graph does not read: keeps the data until
+    the capture has ended and the current work on the stream is done. The stream must
+    live until then. Other operations behave as with REFUSE.
     """
 
 @final
@@ -395,12 +402,13 @@ class DeviceArray:
         HIP and OpenCL.
         """
 
-    def release_after(self, stream: object) -> None:
+    def release_after(self, stream: object, *, on_capture: OnCapture = ...) -> None:
         """
         Keeps the data until the current work on the stream is done. Call it before you
         drop an array that your own work still reads. Does not block. The release may run
-        on another thread. Raises Error: EBUSY for any stream that is being captured,
-        because each launch of the graph reads the data; ENOTSUP as in export_with_event.
+        on another thread. Raises Error: EBUSY for a stream that is being captured, because
+        each launch of the graph reads the data, unless `on_capture` is OnCapture.KEEP;
+        ENOTSUP as in export_with_event.
         """
 
 @final
