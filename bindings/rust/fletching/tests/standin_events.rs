@@ -27,6 +27,7 @@ both! {
     pending_releases_counts_each_state => cuda_pending_release_counts, hip_pending_release_counts;
     release_overtakes_blocked_release => cuda_release_overtakes_blocked_release, hip_release_overtakes_blocked_release;
     capturing_stream_is_rejected => cuda_capturing_stream, hip_capturing_stream;
+    kept_array_is_released_after_capture => cuda_kept_array, hip_kept_array;
     external_events_are_recorded_per_launch => cuda_external_events, hip_external_events;
     stream_of_other_runtime_leaks_array => cuda_stream_of_other_runtime, hip_stream_of_other_runtime;
 }
@@ -298,6 +299,18 @@ fn capturing_stream_is_rejected<A: Api>() {
     A::destroy_graph(A::end_capture(gated.consumer));
     array.export_with_event(&stream).unwrap(); // the capture is over
     drop((array, exported));
+    gated.end();
+}
+
+fn kept_array_is_released_after_capture<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    let (kept, releases, _) = counted(A::TYPE, 0);
+    A::begin_capture(gated.consumer);
+    kept.release_after_with(&gated.consumer(), OnCapture::Keep)
+        .unwrap();
+    assert_eq!(releases.count(), 0);
+    A::destroy_graph(A::end_capture(gated.consumer));
+    releases.wait_for(1);
     gated.end();
 }
 

@@ -15,6 +15,7 @@ use fletching_abi::{
 
 pub const FLETCHING_CAPTURE_REFUSE: c_int = 0;
 pub const FLETCHING_CAPTURE_EXTERNAL_EVENT: c_int = 1;
+pub const FLETCHING_CAPTURE_KEEP: c_int = 2;
 
 #[repr(C)]
 #[derive(Debug)]

@@ -60,6 +60,11 @@ pub enum OnCapture {
     /// the first launch, so the array must not be passed on before that. ENOTSUP if the runtime has
     /// no external events: CUDA has them since 11.1, ROCm since 7.0.
     External = core::FLETCHING_CAPTURE_EXTERNAL_EVENT,
+    /// For [`DeviceArray::release_after_with`] and an array that the graph does not read: keeps the
+    /// array until the capture has ended and the current work on the stream is done. The stream
+    /// must be valid until then. An array that the graph reads must outlive the graph, because the
+    /// graph may be launched later. Other operations behave as with [`Refuse`](Self::Refuse).
+    Keep = core::FLETCHING_CAPTURE_KEEP,
 }
 
 /// A stream or queue with its runtime and device. The caller owns it.
@@ -300,17 +305,21 @@ impl DeviceArray {
     /// array's: then the array is leaked, because the completion of that stream does not imply that
     /// the array is no longer read.
     pub fn release_after(self, stream: &Stream) -> Result<(), Error> {
+        self.release_after_with(stream, OnCapture::Refuse)
+    }
+
+    /// [`release_after`](Self::release_after) with a choice for a stream that is being captured.
+    pub fn release_after_with(self, stream: &Stream, on_capture: OnCapture) -> Result<(), Error> {
         let mut raw = self.detach();
         // Work of any runtime may read an array whose device type has no runtime.
         let runtime = Runtime::of(raw.device_type);
         let stream = stream.to_core(runtime.map_or(stream.device_type, |_| raw.device_type));
-        let on_capture = OnCapture::Refuse as c_int;
         // SAFETY: the array was owned, and the core takes it. The stream is valid by the contract
         // of `Stream::from_raw`.
         unsafe {
             call!(
                 "release_after",
-                DeviceArrayReleaseAfter(&raw mut raw, stream, on_capture)
+                DeviceArrayReleaseAfter(&raw mut raw, stream, on_capture as c_int)
             )
         }
     }
