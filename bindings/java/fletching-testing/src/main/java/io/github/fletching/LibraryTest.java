@@ -85,6 +85,14 @@ class LibraryTest {
   }
 
   @Test
+  void windowsLoadsVendorLibraryFromSystemFolderOnly() {
+    assertEquals(0x800, Library.flags("Windows 11", true)); // LOAD_LIBRARY_SEARCH_SYSTEM32
+    assertEquals(0, Library.flags("Windows 11", false), "libfletching may be in any folder");
+    assertEquals(1, Library.flags("Linux", true));
+    assertEquals(5, Library.flags("Mac OS X", true));
+  }
+
+  @Test
   void loadWithoutMemoryIsRepeated() throws IOException {
     String path = copy();
     Library library = library(path);

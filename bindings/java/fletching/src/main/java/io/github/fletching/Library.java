@@ -15,27 +15,50 @@ final class Library {
 
   final String title;
   private final List<String> names; // in the order of attempts
+  private final int flags;
   final List<Symbol> symbols = new ArrayList<>();
   private String found;
   private volatile boolean loaded;
 
-  /** The names are file names, in the order of attempts. */
+  /** A vendor's library. The names are file names, in the order of attempts. */
   Library(String title, List<String> linux, List<String> windows, List<String> macos) {
+    this(title, ofSystem(linux, windows, macos), true);
+  }
+
+  private Library(String title, List<String> names, boolean isVendor) {
     this.title = title;
-    names = WINDOWS ? windows : MACOS ? macos : linux;
+    this.names = names;
+    flags = flags(SYSTEM, isVendor);
+  }
+
+  private static List<String> ofSystem(
+      List<String> linux, List<String> windows, List<String> macos) {
+    return WINDOWS ? windows : MACOS ? macos : linux;
+  }
+
+  /**
+   * Returns the flags of LoadLibraryEx or dlopen. Windows drivers are in the system folder; any
+   * other folder of the search, such as the current one, could contain a planted library.
+   */
+  static int flags(String system, boolean isVendor) {
+    if (system.startsWith("Windows")) {
+      return isVendor ? 0x800 : 0; // LOAD_LIBRARY_SEARCH_SYSTEM32
+    }
+    return system.startsWith("Mac") ? 5 : 1; // RTLD_LAZY, RTLD_LOCAL
   }
 
   /** libfletching: the path in the environment variable FLETCHING_LIBRARY, or the default names. */
   static Library fletching(String title) {
     String path = System.getenv("FLETCHING_LIBRARY");
     if (path != null && !path.isEmpty()) {
-      return new Library(title, List.of(path), List.of(path), List.of(path));
+      return new Library(title, List.of(path), false);
     }
-    return new Library(
-        title,
-        List.of("libfletching.so.0.1", "libfletching.so"),
-        List.of("fletching.dll"),
-        List.of("libfletching.0.1.dylib", "libfletching.dylib"));
+    List<String> names =
+        ofSystem(
+            List.of("libfletching.so.0.1", "libfletching.so"),
+            List.of("fletching.dll"),
+            List.of("libfletching.0.1.dylib", "libfletching.dylib"));
+    return new Library(title, names, false);
   }
 
   /** Declares a function that the library may lack. Operations that need it then fail. */
@@ -72,7 +95,7 @@ final class Library {
     for (boolean isLoaded : new boolean[] {true, false}) {
       reasons.clear();
       for (String name : names) {
-        long handle = Loader.open(name, isLoaded, reasons);
+        long handle = Loader.open(name, isLoaded, flags, reasons);
         if (handle != 0) {
           found = name;
           return handle;
@@ -99,28 +122,26 @@ final class Library {
   private static final class Loader {
     private static final long LIBRARY = WINDOWS ? C.load("kernel32") : 0;
     private static final long SYMBOL = C.symbol(LIBRARY, WINDOWS ? "GetProcAddress" : "dlsym");
-    private static final long OPEN = C.symbol(LIBRARY, WINDOWS ? "LoadLibraryA" : "dlopen");
-    private static final long LOADED = WINDOWS ? C.symbol(LIBRARY, "GetModuleHandleA") : OPEN;
+    private static final long OPEN = C.symbol(LIBRARY, WINDOWS ? "LoadLibraryExA" : "dlopen");
+    private static final long LOADED = WINDOWS ? C.symbol(LIBRARY, "GetModuleHandleA") : 0;
     private static final long ERROR = WINDOWS ? 0 : C.symbol(LIBRARY, "dlerror");
 
-    // RTLD_LAZY; with RTLD_NOLOAD for a loaded library, which keeps its visibility, else
-    // RTLD_LOCAL.
+    // RTLD_LAZY, RTLD_NOLOAD: a loaded library keeps its visibility.
     private static final int FLAGS_LOADED = MACOS ? 0x11 : 5;
-    private static final int FLAGS = MACOS ? 5 : 1;
 
     /** Adds the reason if it returns 0. */
-    static long open(String name, boolean isLoaded, List<String> reasons) {
+    static long open(String name, boolean isLoaded, int flags, List<String> reasons) {
       long text = text(name);
       try {
         if (WINDOWS) {
           reasons.add(name);
-          return C.call("aa", isLoaded ? LOADED : OPEN, text);
+          return isLoaded ? C.call("aa", LOADED, text) : C.call("aaai", OPEN, text, 0, flags);
         }
         // The first call of a function makes the JVM look it up, which would overwrite the error.
         // So both functions that read the error are called in advance.
         C.call("a", ERROR);
         C.getByte(text);
-        long handle = C.call("aai", OPEN, text, isLoaded ? FLAGS_LOADED : FLAGS);
+        long handle = C.call("aai", OPEN, text, isLoaded ? FLAGS_LOADED : flags);
         String reason = handle != 0 ? "" : Native.printable(C.call("a", ERROR));
         reasons.add(reason.isEmpty() ? name : reason);
         return handle;
