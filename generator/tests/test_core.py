@@ -39,7 +39,8 @@ def test_core_uses_each_function_of_product(spec: Spec) -> None:
     code = "".join(path.read_text("utf-8") for path in (ROOT / "cpp/core").glob("*.h"))
     words = set(re.findall(r"\w+", re.sub(r"//.*", "", code)))
     functions = [f for runtime in spec.runtimes for f in runtime.functions]
-    assert [f.name for f in functions if "product" in f.callers and f.name not in words] == []
+    called = [f.name for f in functions if {"product", "core"} & {*f.callers}]
+    assert [name for name in called if name not in words] == []
 
 
 def test_table_has_every_device_type(spec: Spec) -> None:
