@@ -189,17 +189,18 @@ inline void Log::end() noexcept {
 class Records {
  public:
   static Records& get() {
-    static auto* const records = [] {
-      auto* const made = new Records;
-#if !defined(_WIN32) && !defined(__wasi__)
-      // Held during a fork. Otherwise a child could inherit it locked by a thread that it lacks.
-      pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
-                     [] { get().mutex_.unlock(); });
-#endif
-      return made;
-    }();
+    static auto* const records = new Records;
     return *records;
   }
+
+#if !defined(_WIN32) && !defined(__wasi__)
+  /// Holds the lock during each fork. Otherwise a child could inherit it locked by a thread that it
+  /// lacks, or wait for that thread to finish get(). Returns 0, or an errno value.
+  static int hold_during_forks() noexcept {
+    return pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
+                          [] { get().mutex_.unlock(); });
+  }
+#endif
 
   /// May throw.
   void add(const std::shared_ptr<Record>& record) {
@@ -266,9 +267,9 @@ class Records {
   std::deque<const void*> released_;
 };
 
-/// Made when the library is loaded, because a child of fork cannot wait for a thread of its parent
-/// that makes it.
-inline const Records& g_records = Records::get();
+#if !defined(_WIN32) && !defined(__wasi__)
+inline const int g_fork_handlers = Records::hold_during_forks();  // when the library is loaded
+#endif
 
 /// Reports the selected live records. Returns their number, or -1 if out of memory.
 template <class Select>
