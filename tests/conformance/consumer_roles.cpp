@@ -309,8 +309,8 @@ Given gated(const char* backend) {
 /// A stream of the reference producer whose last batch alone is behind the gate. The consumer may
 /// keep it for longer than the gate exists.
 struct GatedLast {
-  FletchingProducerGate* gate;
-  Held<ArrowDeviceArrayStream> complete{};
+  FletchingProducerGate* gate = nullptr;
+  Held<ArrowDeviceArrayStream> complete;
   std::int64_t left = kBatches;
 
   using Shared = std::shared_ptr<GatedLast>;
@@ -423,7 +423,8 @@ void play_device_stream_consumer(Run& run, const Target& target) {
     if (std::string_view(verdict) != "waits") return verdict;
 
     WaitTrial of_last(played, backend);
-    const GatedLast::Shared late(new GatedLast{of_last.gate()});
+    const auto late = std::make_shared<GatedLast>();
+    late->gate = of_last.gate();
     of_last.run([&] {
       played.call("export", FletchingProducerExportStream, backend, "record_batch", kBatches - 1,
                   kNever, &late->complete);

@@ -51,7 +51,7 @@ int FletchingConformanceRunFunction(const char* role, void (*function)(void), in
   if (role == nullptr || function == nullptr) {
     return failed(message, EINVAL, "role, function: expected both, got NULL");
   }
-  const auto found =
+  const auto* const found =
       std::ranges::find(kRoles, std::string_view(role), [](const Role& each) { return each.name; });
   if (found == kRoles.end()) return failed(message, EINVAL, "role: is unknown");
   if (level < FLETCHING_VALIDATE_PROTOCOL || level > FLETCHING_VALIDATE_DATA) {

@@ -141,10 +141,10 @@ class Run {
   /// Whether to play the case. Call it once per case.
   bool begin(const char* name);
   void report(const FletchingConformanceResult& result) noexcept;
-  void report(const FletchingFinding& finding) noexcept {
+  void report(const FletchingFinding& finding) const noexcept {
     if (options_.finding != nullptr) options_.finding(options_.context, &finding);
   }
-  void report_call(const std::string& text) noexcept {
+  void report_call(const std::string& text) const noexcept {
     if (options_.call != nullptr) options_.call(options_.context, text.c_str());
   }
   /// Appends a cell to the file in FLETCHING_CELLS if the subject is named by FLETCHING_COLUMN.
