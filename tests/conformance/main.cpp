@@ -111,7 +111,7 @@ int run(int count, char** arguments) {
   if (options.lines != nullptr) lines.open(options.lines);
   const auto report = [&](const json& result) {
     if (lines.is_open()) {
-      lines << result.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
+      lines << result.dump(-1, ' ', true, json::error_handler_t::replace) << '\n' << std::flush;
     }
     if (result.contains("error") && !lines.is_open()) {
       std::fprintf(stderr, "fletching_conformance: %s\n", text(result, "error").c_str());

@@ -3,8 +3,10 @@
 // FLETCHING_VALIDATE. The variable is read once, so each test sets it in a child process.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -104,12 +106,15 @@ TEST(ValidateHandover, ReportsUnknownValueOnce) {
 /// Whether a second import of the struct at `address` leaves it unchanged, and the first does not.
 template <class Value>
 bool is_wrapped_once(std::int32_t kind, Value* address) {
-  const Value first = *address;
+  const auto bytes = [&] {
+    const auto* const begin = reinterpret_cast<const std::byte*>(address);
+    return std::vector(begin, begin + sizeof *address);
+  };
+  const std::vector<std::byte> first = bytes();
   import_struct(kind, address);
-  const Value wrapped = *address;
+  const std::vector<std::byte> wrapped = bytes();
   FletchingValidateHandover(FLETCHING_HANDOVER_EXPORT, kind, address);
-  return std::memcmp(&first, &wrapped, sizeof first) != 0 &&
-         std::memcmp(address, &wrapped, sizeof wrapped) == 0;
+  return first != wrapped && bytes() == wrapped;
 }
 
 template <class Raw>
@@ -238,12 +243,11 @@ void expect_success_of(pid_t child) {
 
 void fork_while_threads_import(int forks) {
   std::atomic<bool> is_over = false;
-  std::vector<std::jthread> importers;
-  for (int i = 0; i < 3; ++i) {
-    importers.emplace_back([&] {
-      while (!is_over) import_even_schema();
-    });
-  }
+  const auto import_until_over = [&] {
+    while (!is_over) import_even_schema();
+  };
+  const std::array importers{std::jthread(import_until_over), std::jthread(import_until_over),
+                             std::jthread(import_until_over)};
   for (int i = 0; i < forks; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
