@@ -1423,6 +1423,8 @@ typedef int32_t CUstreamCaptureStatus;
 #define CUDA_SUCCESS ((CUresult)0)
 // For a query: the event is pending.
 #define CUDA_ERROR_NOT_READY ((CUresult)0x258)
+// An argument is out of range or unknown.
+#define CUDA_ERROR_INVALID_VALUE ((CUresult)1)
 // The driver is shutting down with the process.
 #define CUDA_ERROR_DEINITIALIZED ((CUresult)4)
 // The driver is present but found no device.
@@ -1559,6 +1561,7 @@ static bool cuda_is_lost(CUresult answer) {
 static const char* cuda_status_name(CUresult status) {
   if (status == CUDA_SUCCESS) return "CUDA_SUCCESS";
   if (status == CUDA_ERROR_NOT_READY) return "CUDA_ERROR_NOT_READY";
+  if (status == CUDA_ERROR_INVALID_VALUE) return "CUDA_ERROR_INVALID_VALUE";
   if (status == CUDA_ERROR_DEINITIALIZED) return "CUDA_ERROR_DEINITIALIZED";
   if (status == CUDA_ERROR_NO_DEVICE) return "CUDA_ERROR_NO_DEVICE";
   if (status == CUDA_ERROR_INVALID_CONTEXT) return "CUDA_ERROR_INVALID_CONTEXT";
@@ -4272,12 +4275,15 @@ static bool find_cuda_memory(CUdeviceptr address, struct FletchingCudaMemory* me
   int32_t device = 0;
   CUdeviceptr on_device = address;
   CUcontext own = NULL;
-  struct failure ignored;
   struct scope scope = {0};
-  no_failure(&ignored);
   if (!ask_pointer(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, failure)) return false;
   memory->device_id = device;
-  if (!ask_pointer(&own, CU_POINTER_ATTRIBUTE_CONTEXT, address, &ignored)) own = NULL;
+  const CUresult asked = cuda.cuPointerGetAttribute(&own, CU_POINTER_ATTRIBUTE_CONTEXT, address);
+  if (asked == CUDA_ERROR_INVALID_VALUE || asked == CUDA_ERROR_INVALID_CONTEXT) {
+    own = NULL;
+  } else if (!cuda_check("cuPointerGetAttribute", asked, failure)) {
+    return false;
+  }
   bool is_found = cuda_enter_device(&scope, own, device, failure) &&
                   ask_pointer(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address, failure) &&
                   ask_pointer(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address, failure);

@@ -90,12 +90,15 @@ static bool find_cuda_memory(CUdeviceptr address, struct FletchingCudaMemory* me
   int32_t device = 0;
   CUdeviceptr on_device = address;
   CUcontext own = NULL;
-  struct failure ignored;
   struct scope scope = {0};
-  no_failure(&ignored);
   if (!ask_pointer(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, failure)) return false;
   memory->device_id = device;
-  if (!ask_pointer(&own, CU_POINTER_ATTRIBUTE_CONTEXT, address, &ignored)) own = NULL;
+  const CUresult asked = cuda.cuPointerGetAttribute(&own, CU_POINTER_ATTRIBUTE_CONTEXT, address);
+  if (asked == CUDA_ERROR_INVALID_VALUE || asked == CUDA_ERROR_INVALID_CONTEXT) {
+    own = NULL;
+  } else if (!cuda_check("cuPointerGetAttribute", asked, failure)) {
+    return false;
+  }
   bool is_found = cuda_enter_device(&scope, own, device, failure) &&
                   ask_pointer(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address, failure) &&
                   ask_pointer(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address, failure);

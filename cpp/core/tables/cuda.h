@@ -47,6 +47,8 @@ typedef int32_t CUstreamCaptureStatus;
 #define CUDA_SUCCESS ((CUresult)0)
 // For a query: the event is pending.
 #define CUDA_ERROR_NOT_READY ((CUresult)0x258)
+// An argument is out of range or unknown.
+#define CUDA_ERROR_INVALID_VALUE ((CUresult)1)
 // The driver is shutting down with the process.
 #define CUDA_ERROR_DEINITIALIZED ((CUresult)4)
 // The driver is present but found no device.
@@ -183,6 +185,7 @@ static bool cuda_is_lost(CUresult answer) {
 static const char* cuda_status_name(CUresult status) {
   if (status == CUDA_SUCCESS) return "CUDA_SUCCESS";
   if (status == CUDA_ERROR_NOT_READY) return "CUDA_ERROR_NOT_READY";
+  if (status == CUDA_ERROR_INVALID_VALUE) return "CUDA_ERROR_INVALID_VALUE";
   if (status == CUDA_ERROR_DEINITIALIZED) return "CUDA_ERROR_DEINITIALIZED";
   if (status == CUDA_ERROR_NO_DEVICE) return "CUDA_ERROR_NO_DEVICE";
   if (status == CUDA_ERROR_INVALID_CONTEXT) return "CUDA_ERROR_INVALID_CONTEXT";

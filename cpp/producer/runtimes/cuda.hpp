@@ -46,6 +46,8 @@ using CUstreamCaptureStatus = std::int32_t;
 inline constexpr CUresult kCudaSuccess = 0;
 /// CUDA_ERROR_NOT_READY: For a query: the event is pending.
 inline constexpr CUresult kCudaErrorNotReady = 0x258;
+/// CUDA_ERROR_INVALID_VALUE: An argument is out of range or unknown.
+inline constexpr CUresult kCudaErrorInvalidValue = 1;
 /// CUDA_ERROR_DEINITIALIZED: The driver is shutting down with the process.
 inline constexpr CUresult kCudaErrorDeinitialized = 4;
 /// CUDA_ERROR_NO_DEVICE: The driver is present but found no device.
@@ -173,6 +175,7 @@ constexpr EventState event_state(CUresult answer) noexcept {
 constexpr const char* status_name(CUresult status) noexcept {
   if (status == kCudaSuccess) return "CUDA_SUCCESS";
   if (status == kCudaErrorNotReady) return "CUDA_ERROR_NOT_READY";
+  if (status == kCudaErrorInvalidValue) return "CUDA_ERROR_INVALID_VALUE";
   if (status == kCudaErrorDeinitialized) return "CUDA_ERROR_DEINITIALIZED";
   if (status == kCudaErrorNoDevice) return "CUDA_ERROR_NO_DEVICE";
   if (status == kCudaErrorInvalidContext) return "CUDA_ERROR_INVALID_CONTEXT";

@@ -1232,7 +1232,7 @@ static void test_failed_query_is_retried(void) {
   CHECK(fake.rounds[3] - fake.rounds[2] == 8 && fake.rounds[4] - fake.rounds[3] == 16);
   FletchingPendingReleases(&counts, &message);
   CHECK(counts.pending == 1 && counts.refused == 0);
-  CHECK(says("cuEventQuery failed with 1"));
+  CHECK(says("cuEventQuery failed with CUDA_ERROR_INVALID_VALUE (1)"));
   fake.events[0].never = false;
   fake_wait_for_release(&releases, 6);
   /* An array on a lost device is released. */

@@ -20,6 +20,9 @@ final class CudaTable {
   /** For a query: the event is pending. */
   static final int CUDA_ERROR_NOT_READY = 600;
 
+  /** An argument is out of range or unknown. */
+  static final int CUDA_ERROR_INVALID_VALUE = 1;
+
   /** The driver is shutting down with the process. */
   static final int CUDA_ERROR_DEINITIALIZED = 4;
 
@@ -282,6 +285,8 @@ final class CudaTable {
         return "CUDA_SUCCESS";
       case CUDA_ERROR_NOT_READY:
         return "CUDA_ERROR_NOT_READY";
+      case CUDA_ERROR_INVALID_VALUE:
+        return "CUDA_ERROR_INVALID_VALUE";
       case CUDA_ERROR_DEINITIALIZED:
         return "CUDA_ERROR_DEINITIALIZED";
       case CUDA_ERROR_NO_DEVICE:
