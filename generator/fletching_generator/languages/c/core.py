@@ -40,7 +40,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def _table(runtime: Runtime) -> Output:
-    functions = [f for f in runtime.functions if {"product", "core"} & {*f.callers}]
+    functions = called_functions(runtime)
     used = used_types(runtime, functions)
     context = {
         "runtime": runtime,
@@ -50,6 +50,10 @@ def _table(runtime: Runtime) -> Output:
         "statuses": statuses(runtime),
     }
     return Output(f"{_FOLDER}/{runtime.name}.h", "core_runtime.h", "spec/runtimes.yaml", context)
+
+
+def called_functions(runtime: Runtime) -> list[Function]:
+    return [f for f in runtime.functions if {"product", "core"} & {*f.callers}]
 
 
 def tensor_type_row(row: TensorType) -> str:
