@@ -164,7 +164,7 @@ def test_connect_start_raises_releases_handler(error: type[BaseException]) -> No
 
     before = alive()
     asyncio.run(run())
-    assert alive() == before  # the handler keeps one until its release
+    assert alive() <= before  # the handler keeps one until its release
 
 
 @pytest.mark.parametrize("error", [ValueError, StopError])
@@ -183,7 +183,7 @@ def test_connect_start_raises_leaves_taken_handler(error: type[BaseException]) -
 
     before = alive()
     asyncio.run(run())
-    assert alive() == before
+    assert alive() <= before
 
 
 def test_constructor_raises_type_error() -> None:
@@ -203,12 +203,13 @@ def test_connect_wrong_window_releases_handler() -> None:
 
     before = alive()
     asyncio.run(run())
-    assert alive() == before
+    assert alive() <= before
 
 
-def alive() -> int:
+def alive() -> set[_Wake]:
+    """All of them, not their number: a thread of an earlier test may drop some meanwhile."""
     gc.collect()
-    return sum(isinstance(each, _Wake) for each in gc.get_objects())
+    return {each for each in gc.get_objects() if isinstance(each, _Wake)}
 
 
 def test_dropped_stream_is_collected() -> None:

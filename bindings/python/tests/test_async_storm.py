@@ -36,13 +36,14 @@ def check_no_leaks() -> Iterator[None]:
     counters = producer.counters()
     assert counters["exported"] == counters["released"] > 0
     assert counters["live_streams"] == counters["live_arrays"] == counters["double_released"] == 0
-    assert alive() == before
+    assert alive() <= before
 
 
-def alive() -> tuple[int, int]:
+def alive() -> set[object]:
+    """All of them, not their number: a thread of an earlier test may drop some meanwhile."""
     gc.collect()
     ours = (_Wake, _Sender, AsyncDeviceArrayStream)
-    return sum(isinstance(o, ours) for o in gc.get_objects()), len(_callbacks._implemented)
+    return {o for o in gc.get_objects() if isinstance(o, ours)} | {*_callbacks._implemented}
 
 
 class Storm:
