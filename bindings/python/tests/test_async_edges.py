@@ -17,9 +17,9 @@ import pytest
 
 from capsules import ProducedOnDevice
 from fletching import AsyncDeviceArrayStream, AsyncHandler, DeviceArray, Error, abi, send_async
-from fletching._async import _Wake
 from fletching._callbacks import _implemented
 from fletching._core import AsyncConsumer
+from live_objects import alive, leaked
 from test_async import SCHEMA, batch_of, connected, gated_batches, one_and_no_end
 from test_async_wakes import Handler
 
@@ -164,7 +164,7 @@ def test_connect_start_raises_releases_handler(error: type[BaseException]) -> No
 
     before = alive()
     asyncio.run(run())
-    assert alive() <= before  # the handler keeps one until its release
+    assert not leaked(before)  # the handler keeps one until its release
 
 
 @pytest.mark.parametrize("error", [ValueError, StopError])
@@ -183,7 +183,7 @@ def test_connect_start_raises_leaves_taken_handler(error: type[BaseException]) -
 
     before = alive()
     asyncio.run(run())
-    assert alive() <= before
+    assert not leaked(before)
 
 
 def test_constructor_raises_type_error() -> None:
@@ -203,13 +203,7 @@ def test_connect_wrong_window_releases_handler() -> None:
 
     before = alive()
     asyncio.run(run())
-    assert alive() <= before
-
-
-def alive() -> set[_Wake]:
-    """All of them, not their number: a thread of an earlier test may drop some meanwhile."""
-    gc.collect()
-    return {each for each in gc.get_objects() if isinstance(each, _Wake)}
+    assert not leaked(before)
 
 
 def test_dropped_stream_is_collected() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from fletching import AsyncDeviceArrayStream, AsyncHandler, Error, abi, send_async
+from live_objects import alive, leaked
 from test_async import SCHEMA, batch_of
-from test_async_edges import alive
 
 
 async def batches() -> AsyncIterator[object]:
@@ -43,7 +43,7 @@ def test_connect_start_raises_after_send_async_releases_once() -> None:
     before = alive()
     asyncio.run(run())
     tasks.clear()
-    assert alive() <= before
+    assert not leaked(before)
 
 
 def test_send_async_taken_handler_raises() -> None:
@@ -72,7 +72,7 @@ def test_send_async_after_cancel_returns() -> None:
 
     before = alive()
     asyncio.run(asyncio.wait_for(run(), 60))
-    assert alive() <= before
+    assert not leaked(before)
 
 
 def start_and_cancel(handler: AsyncHandler) -> None:
@@ -121,7 +121,7 @@ def test_producer_early_end_ends_stream(ending: str) -> None:
     before = alive()
     asyncio.run(asyncio.wait_for(run(), 60))
     kept.clear()
-    assert alive() <= before
+    assert not leaked(before)
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")

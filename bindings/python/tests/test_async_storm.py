@@ -15,8 +15,8 @@ from contextlib import suppress
 import pytest
 
 from capsules import ProducedOnDevice
-from fletching import AsyncDeviceArrayStream, Error, _callbacks
-from fletching._async import _Sender, _Wake
+from fletching import AsyncDeviceArrayStream, Error
+from live_objects import alive, leaked
 from producer import Producer
 from test_async import batch_of, connected, received
 
@@ -36,14 +36,7 @@ def check_no_leaks() -> Iterator[None]:
     counters = producer.counters()
     assert counters["exported"] == counters["released"] > 0
     assert counters["live_streams"] == counters["live_arrays"] == counters["double_released"] == 0
-    assert alive() <= before
-
-
-def alive() -> set[object]:
-    """All of them, not their number: a thread of an earlier test may drop some meanwhile."""
-    gc.collect()
-    ours = (_Wake, _Sender, AsyncDeviceArrayStream)
-    return {o for o in gc.get_objects() if isinstance(o, ours)} | {*_callbacks._implemented}
+    assert not leaked(before)
 
 
 class Storm:
