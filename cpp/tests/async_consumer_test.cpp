@@ -90,6 +90,16 @@ TEST(AsyncConsumer, DoesNotReleaseFailedPartialExtraction) {
   bench.peer.release();
 }
 
+TEST(AsyncConsumer, TakesNothingAfterFailedExtraction) {
+  ConsumerBench bench;
+  bench.receive(3, 0);
+  for (const int result : {EIO, 0, 0}) bench.peer.give_task(result);
+  bench.peer.in_drop = [&] { EXPECT_FALSE(bench.consumer.drop()) << "while others are dropped"; };
+  EXPECT_EQ(code_of(*bench.consumer.take()), EIO);
+  EXPECT_EQ(bench.peer.log, (Log{"request 3", "extract 0", "extract 1", "extract 2"}));
+  bench.peer.release();
+}
+
 TEST(AsyncConsumer, DeliversAllBatchesBeforeImmediateRelease) {
   for (int round = 0; round < 300; ++round) {
     ConsumerBench bench;

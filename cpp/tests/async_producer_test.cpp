@@ -106,6 +106,21 @@ TEST(AsyncProducer, DemandIsZeroAfterEnd) {
   bench.queue.run_ready();
 }
 
+TEST(AsyncProducer, ErrorTellsWrongOrderFromEndOfStream) {
+  ProducerBench bench;
+  EXPECT_EQ(code_of(bench.producer.push(a_batch(bench.ledger))), EINVAL) << "before the schema";
+  EXPECT_EQ(code_of(bench.producer.end()), EINVAL);
+  bench.deliver(2, 1);
+  EXPECT_TRUE(bench.producer.end().ok());
+  EXPECT_EQ(code_of(bench.producer.push(a_batch(bench.ledger))), EINVAL) << "after the end";
+  EXPECT_EQ(code_of(bench.producer.end()), EINVAL);
+  ProducerBench cancelled;
+  cancelled.deliver(1, 0);
+  cancelled.peer.cancel();
+  EXPECT_EQ(code_of(cancelled.producer.push(a_batch(cancelled.ledger))), ECANCELED);
+  EXPECT_EQ(code_of(cancelled.producer.end()), ECANCELED);
+}
+
 // Inside on_next_task the task itself still exists.
 TEST(AsyncProducer, ExtractionDestroysBatchFactory) {
   ProducerBench bench;

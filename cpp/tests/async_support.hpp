@@ -232,6 +232,7 @@ struct PeerProducer {
     task.peer->note("extract " + std::to_string(task.number));
     ++task.extracted;
     task.with_null = out == nullptr;
+    if (out == nullptr && task.peer->in_drop) task.peer->in_drop();
     if (out != nullptr && task.result == 0) a_batch(task.peer->ledger, task.number).move_to(out);
     return task.result;
   }
@@ -270,6 +271,7 @@ struct PeerProducer {
   ArrowAsyncProducer raw{};
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
   std::function<void()> in_request;
+  std::function<void()> in_drop;  // runs when a task is dropped
   std::mutex mutex;
   Log log;
   std::vector<std::unique_ptr<Task>> tasks;

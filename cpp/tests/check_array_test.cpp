@@ -196,6 +196,15 @@ TEST(CheckArray, RejectsNumbersOutOfRange) {
             "array: array.length-set\narray: array.offset-not-negative\n");
 }
 
+TEST(CheckArray, AcceptsLargestLengthWithoutBuffers) {
+  SchemaAndArray pair({.format = "n"});
+  pair.root().length = kMost - 1;
+  pair.root().offset = 1;
+  EXPECT_EQ(pair.faults(), "");
+  pair.root().offset = 2;
+  EXPECT_NE(pair.faults(), "");
+}
+
 TEST(CheckArray, RejectsWrongBufferCounts) {
   for (const SchemaNode& node : every_type()) {
     SchemaAndArray pair(node);

@@ -125,6 +125,21 @@ TEST(CheckDataTest, DetectsMemoryEnd) {
   }
 }
 
+// The view's index is out of range as well, but with a wrong size no view is read.
+TEST(CheckDataTest, ReadsNoViewAfterTooLargeBuffer) {
+  const Schema schema = make_schema({.format = "vu"}).value();
+  constexpr std::array<std::int32_t, 4> kView{20, 0, 5, 0};
+  constexpr std::int64_t kSize = 100;
+  const void* const last16 = reinterpret_cast<const void*>(UINTPTR_MAX - 15);
+  auto builder = build_array_for(*schema, std::make_unique<int>(0), 1).value();
+  builder.set(builder.root(), {.length = 1},
+              std::array<const void*, 4>{nullptr, kView.data(), last16, &kSize});
+  const DeviceArray array = builder.finish_cpu().value();
+  const ArrayFindings found = check_data(*schema, *array).value();
+  ASSERT_EQ(found.list.size(), 1U);
+  EXPECT_EQ(found.list[0].rule, "array.buffers-large-enough");
+}
+
 TEST(CheckDataTest, CountsNullsAtEveryBit) {
   constexpr std::array<std::uint8_t, 5> kBits{0x00, 0xA5, 0xFF, 0x7F, 0x10};
   constexpr int kCount = 8 * kBits.size();

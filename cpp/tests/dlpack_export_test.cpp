@@ -227,6 +227,10 @@ TEST(DlpackExport, RejectsMalformedArrays) {
   malformed(negative);
   Data offset("i", 1, kValues.data());
   malformed(offset.offset(-1));
+  Data in_child("i", 1, kValues.data());
+  in_child.offset(-1);
+  Data lists("+w:1", 1);
+  malformed(lists.child(in_child));
   Data far("l", 1, kValues.data());
   malformed(far.offset(INT64_MAX));
   Data beyond("l", INT64_MAX / 8, kValues.data());
@@ -323,6 +327,10 @@ TEST(DlpackExport, ReadsTensorParameters) {
     EXPECT_EQ(shape_of(R"({"shape":[2,3],"permutation":)" + axes + "}", 6), Sizes{}) << axes;
   }
   EXPECT_EQ(shape_of(R"({"x":)" + std::string(100000, '['), 2), Sizes{});
+  std::string axes = "[1,0";  // the 65th, stored behind the others, would be the numbers of both
+  for (std::size_t i = 2; i < kDlpackDimensions; ++i) axes += ",0";
+  axes += "," + std::to_string((std::int64_t{1} << 32) + 2) + "]";
+  EXPECT_EQ(shape_of(R"({"shape":[2,3],"permutation":)" + axes + "}", 6), Sizes{});
 }
 
 TEST(DlpackExport, RejectsTensorExtensionWithTooManyDimensions) {

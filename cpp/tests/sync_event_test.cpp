@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "error_messages.hpp"
@@ -229,6 +230,22 @@ TEST(EventOperations, ErrorNamesRuntimeAndReason) {
     EXPECT_EQ(export_with_event(array, {type, nullptr}).error().code(), EINVAL);
     EXPECT_EQ(release_after(array, {type, nullptr}).error().code(), EINVAL);
   }
+}
+
+TEST(EventOperations, ExportRejectsMalformedArray) {
+  ReleasedArray made;
+  DeviceArray array = made.make(ARROW_DEVICE_CUDA, 0);
+  const std::int64_t children = std::exchange(array->array.n_children, -1);
+  const Status exported = export_with_event(array, {ARROW_DEVICE_CUDA, nullptr});
+  ASSERT_FALSE(exported.ok());
+  EXPECT_EQ(exported.error().code(), EINVAL);
+  EXPECT_TRUE(contains(message(exported), "n_children")) << message(exported);
+  array->array.n_children = children;
+}
+
+TEST(PendingReleases, AreNoneAtFirst) {
+  const PendingReleases none;
+  EXPECT_EQ(none.pending + none.refused + none.running + none.leaked + none.inherited_events, 0);
 }
 
 // A handle does not identify its runtime, and the address of a handle is not a stream.

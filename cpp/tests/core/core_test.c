@@ -37,6 +37,12 @@ static void test_text_truncation_and_escaping(void) {
   struct failure failure;
   copy_printable(text, sizeof text, "a\x01\xC3\xA9");
   CHECK(strcmp(text, "a\\x01\xC3\xA9") == 0);
+  copy_printable(text, sizeof text, "\xF0\x9F\x8F\xB9\xC3\xA9\xE1\x80\x80");
+  CHECK(strcmp(text, "\xF0\x9F\x8F\xB9\xC3\xA9\xE1\x80\x80") == 0);
+  copy_printable(text, sizeof text,
+                 "\xF0\x80"
+                 "\x80\x80");
+  CHECK(strcmp(text, "\\xf0\\x80\\x80") == 0); /* overlong */
   copy_printable(text, sizeof text, "\xE2\x82");
   CHECK(strcmp(text, "\\xe2\\x82") == 0);
   copy_printable(text, sizeof text, "0123456789abcd\xC3\xA9");
@@ -146,7 +152,7 @@ static void test_default_stream_uses_given_device(void) {
   CHECK(fake.waited_in == &fake.created);
   named.device_id = 0;
   CHECK(FletchingEventWaitOn(&awaited, named, 0, &message) == 0);
-  CHECK(fake.waited_in == &fake.primary[0]);
+  CHECK(fake.waited_in == &fake.primary[0] && fake.depth == 1);
 
   fake.is_active[1] = false;
   CHECK(FletchingEventWaitOn(&awaited, stream_on(NULL, 1), 0, &message) == EINVAL);
@@ -369,6 +375,52 @@ static void test_missing_function_fails_only_its_operation(void) {
   CHECK(FletchingStreamRecord(stream_on(&own, 0), 0, &recorded, &message) == 0);
   FletchingRecordedEventDestroy(recorded);
   CHECK(fake_living_events() == 0);
+  fake_reset();
+  cuda.cuStreamGetCtx = NULL;
+  fake_push(&fake.primary[0]);
+  CHECK(FletchingEventWaitOn(&awaited, stream_on(&own, 0), 0, &message) == ENOSYS);
+  CHECK(FletchingEventWaitOn(&awaited, stream_on(NULL, 0), 0, &message) == 0);
+}
+
+static void test_current_context_of_runtime(void) {
+  fake_reset();
+  CHECK(FletchingCurrentContext(FLETCHING_RUNTIME_CUDA) == NULL);
+  fake_push(&fake.created);
+  CHECK(FletchingCurrentContext(FLETCHING_RUNTIME_CUDA) == &fake.created);
+  CHECK(FletchingCurrentContext(FLETCHING_RUNTIME_NONE) == NULL);
+  CHECK(FletchingCurrentContext(99) == NULL);
+}
+
+/* --- The device report --- */
+
+static VkResult two_devices(VkInstance instance, uint32_t* count, VkPhysicalDevice* devices) {
+  (void)instance;
+  *count = 2;
+  for (int i = 0; devices != NULL && i < 2; ++i) devices[i] = (VkPhysicalDevice)&fake.primary[i];
+  return 0;
+}
+
+static void get_properties(VkPhysicalDevice device, struct vulkan_device_properties* properties) {
+  properties->name[0] = (const void*)device == &fake.primary[0] ? 'a' : 'b';
+}
+
+static any_function get_instance_function(VkInstance instance, const char* name) {
+  (void)instance;
+  return strcmp(name, ENUMERATE_DEVICES) == 0 ? (any_function)two_devices
+                                              : (any_function)get_properties;
+}
+
+static void test_report_lists_every_vulkan_device(void) {
+  struct found_devices found = {0};
+  vulkan.vkGetInstanceProcAddr = get_instance_function;
+  add_vulkan_devices(&found, NULL);
+  CHECK(found.n_devices == 2 && found.failure.code == 0);
+  if (found.n_devices == 2) {
+    CHECK(found.devices[0].id == 0 && strcmp(found.devices[0].name, "a") == 0);
+    CHECK(found.devices[1].id == 1 && strcmp(found.devices[1].name, "b") == 0);
+  }
+  free(found.devices);
+  vulkan.vkGetInstanceProcAddr = NULL;
 }
 
 /* --- Exports --- */
@@ -562,6 +614,28 @@ static void test_export_rejects_shared_children(void) {
   CHECK(says("4194304 structs in all"));
 }
 
+static void test_export_counts_dictionary(void) {
+  const int64_t most = (int64_t)1 << 22;
+  struct ArrowArray gone = {0};
+  struct ArrowArray** children = malloc((size_t)most * sizeof *children);
+  struct Tree tree;
+  int own = 0;
+  CHECK(children != NULL);
+  if (children == NULL) return;
+  for (int64_t i = 0; i < most; ++i) children[i] = &gone;
+  fake_reset();
+  make_tree(&tree);
+  tree.root.array.children = children;
+  tree.root.array.dictionary = &tree.dictionary;
+  tree.root.array.n_children = most;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream_on(&own, 0), 0, &message) == EINVAL);
+  CHECK(says("4194304 structs in all"));
+  tree.root.array.n_children = most - 1;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  tree.root.array.release(&tree.root.array);
+  free(children);
+}
+
 /* --- Threads --- */
 
 #ifndef _WIN32
@@ -676,6 +750,36 @@ static void test_forked_child_resets_locks(void) {
   while (atomic_load(&has_locks)) sleep_ns(1000);
 }
 #endif
+
+static int fake_waiter_ready(void* context, void* event, int64_t device_id, int* ready,
+                             struct FletchingMessage* unused) {
+  (void)context;
+  (void)event;
+  (void)device_id;
+  (void)unused;
+  *ready = 1;
+  return 0;
+}
+
+static void leave_schema(struct ArrowSchema* schema) { schema->release = NULL; }
+
+static void test_array_whose_waiter_cannot_wait_is_not_exported(void) {
+  const struct FletchingWaiter waiter = {NULL, NULL, fake_waiter_ready, NULL};
+  const struct FletchingTensorStream order = {.ordering = FLETCHING_ORDER_HOST};
+  const void* buffers[] = {NULL, &waiter};
+  int event = 0;
+  struct ArrowSchema schema = {.format = "C", .release = leave_schema};
+  struct ArrowDeviceArray array = {
+      .array = {.length = 1, .n_buffers = 2, .buffers = buffers, .release = release},
+      .device_type = ARROW_DEVICE_EXT_DEV,
+      .sync_event = &event};
+  DLManagedTensorVersioned* tensor = NULL;
+  CHECK(FletchingRegisterWaiter(ARROW_DEVICE_EXT_DEV, &waiter, NULL) == 0);
+  CHECK(FletchingTensorExport(&schema, &array, &order, 0, &tensor, &message) == ENOTSUP);
+  CHECK(says("not supported by the registered waiter"));
+  CHECK(tensor == NULL && array.array.release == release);
+  CHECK(FletchingUnregisterWaiter(ARROW_DEVICE_EXT_DEV) == 1);
+}
 
 static void test_replaced_waiter_keeps_others(void) {
   const struct FletchingWaiter waiter = {fake_waiter_synchronize, NULL, NULL, NULL};
@@ -848,6 +952,27 @@ static void test_pinned_memory_uses_current_gpu_default_stream(void) {
     array.array.release(&array.array);
     schema.release(&schema);
   }
+}
+
+static int default_stream(DLDeviceType type, int32_t id, void** out) {
+  (void)type;
+  (void)id;
+  *out = NULL;
+  return 0;
+}
+
+static void test_work_stream_of_pinned_memory_is_of_current_gpu(void) {
+  const DLPackExchangeAPI table = {.current_work_stream = default_stream};
+  const DLDevice pinned = {kDLCUDAHost, 0};
+  struct FletchingTensorStream stream;
+  fake_reset();
+  CHECK(FletchingExchangeWorkStream(&table, pinned, &stream, &message) == 0);
+  CHECK(stream.stream.device_id == 0 && stream.ordering == FLETCHING_ORDER_STREAM);
+  fake_push(&fake.primary[1]);
+  CHECK(FletchingExchangeWorkStream(&table, pinned, &stream, &message) == 0);
+  CHECK(stream.stream.device_id == -1);
+  fake.failing_current = 1;
+  CHECK(FletchingExchangeWorkStream(&table, pinned, &stream, &message) == EIO);
 }
 
 /* --- Releases --- */
@@ -1394,10 +1519,13 @@ int main(void) {
   test_load_error_escapes_reason();
   test_driver_is_initialized_once();
   test_missing_function_fails_only_its_operation();
+  test_current_context_of_runtime();
+  test_report_lists_every_vulkan_device();
   test_last_release_destroys_event();
   test_threads_release_moved_children();
   test_destroy_retries_context();
   test_export_skips_released_child();
+  test_export_counts_dictionary();
   test_export_rejects_malformed_array();
   test_export_rejects_shared_children();
 #ifndef _WIN32
@@ -1406,6 +1534,7 @@ int main(void) {
 #ifdef __linux__
   test_forked_child_resets_locks();
 #endif
+  test_array_whose_waiter_cannot_wait_is_not_exported();
   test_replaced_waiter_keeps_others();
   test_callback_runs_without_worker_thread();
   test_allocation_failure_returns_enomem();
@@ -1413,6 +1542,7 @@ int main(void) {
   test_report_names_first_failing_opencl_driver();
   test_tensor_without_event_is_deleted();
   test_pinned_memory_uses_current_gpu_default_stream();
+  test_work_stream_of_pinned_memory_is_of_current_gpu();
   test_release_after_leaks_without_wait();
   test_release_after_accepts_host_memory();
   test_release_after_rejects_other_runtime();

@@ -197,6 +197,25 @@ static void test_export_skips_validity_bitmap(void) {
   tensor->deleter(tensor);
 }
 
+static void test_export_reads_largest_size(void) {
+  const void* buffers[] = {NULL, values};
+  struct ArrowSchema schema = {.format = "w:2147483647", .release = leave_schema};
+  struct ArrowDeviceArray array = {
+      .array = {.n_buffers = 2, .buffers = buffers, .release = leave_array},
+      .device_id = -1,
+      .device_type = ARROW_DEVICE_CPU};
+  DLManagedTensorVersioned* tensor = NULL;
+  CHECK(FletchingTensorExport(&schema, &array, NULL, FLETCHING_TENSOR_AS_STORAGE, &tensor,
+                              &message) == 0);
+  CHECK(tensor != NULL && tensor->dl_tensor.shape[1] == INT32_MAX);
+  if (tensor != NULL) tensor->deleter(tensor);
+  array.array.release = leave_array;
+  schema.format = "w:2147483648";
+  CHECK(FletchingTensorExport(&schema, &array, NULL, FLETCHING_TENSOR_AS_STORAGE, &tensor,
+                              &message) == EINVAL);
+  CHECK(says("expected one number from 0 to 2147483647"));
+}
+
 static void test_export_rejects_unknown_ordering(void) {
   const int32_t orderings[] = {-1, 0, FLETCHING_ORDER_STREAM + 1};
   for (size_t i = 0; i < sizeof orderings / sizeof orderings[0]; i++) {
@@ -352,6 +371,7 @@ int main(void) {
   test_imported_structs_can_be_moved_out();
   test_create_tensor_without_schema();
   test_export_skips_validity_bitmap();
+  test_export_reads_largest_size();
   test_export_rejects_unknown_ordering();
   test_rejects_null();
   printf("core_tensor: %d checks, %d failed\n", checks, failures);

@@ -307,6 +307,7 @@ TEST_F(Rules, CaiMask) {
   EXPECT_EQ(mask->typestr, "<t1");
   EXPECT_EQ(mask->pointer, memory_ + 1);
   EXPECT_EQ(mask->shape.size(), 1U);
+  EXPECT_TRUE(mask->read_only);
   EXPECT_TRUE(cai::check(array.array_interface()).empty());
   EXPECT_EQ(described(make({.length = 1}, bitmap), {}, {.mask = true}).array_interface().mask,
             nullptr);

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -459,6 +460,12 @@ std::vector<Case> cases_of_tasks() {
          EXPECT_EQ(b.wrapped->on_next_task(b.wrapped, &task, nullptr), 0);
          task = {};
          b.drop();
+         auto freed = std::make_unique<ArrowAsyncTask>(ArrowAsyncTask{null_array, &b});
+         b.consumer.inside = [&](const std::string&) {
+           b.drop(1);
+           freed.reset();  // by the producer, when the consumer extracts it inside the call
+         };
+         EXPECT_EQ(b.wrapped->on_next_task(b.wrapped, freed.get(), nullptr), 0);
        }}},
       {{"async-next.task-lives-during-call error producer on_next_task[0].metadata"},
        {[](Bench& b) {
