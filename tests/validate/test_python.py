@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from conftest import Run, validate
 def run(library: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
     """Validates an expression of exporters.py, which exports the structs of the library."""
     monkeypatch.setenv("FLETCHING_COUNTER", str(library("CORRECT")))
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
 
     def validated(expression: str, *options: str) -> Run:
         return validate("--python", f"exporters:{expression}", "--json", *options)
@@ -139,7 +140,7 @@ def test_module_may_define_names_on_first_use(
 ) -> None:
     text = "def __getattr__(name): return getattr(__import__('exporters'), name)"
     (tmp_path / "lazy.py").write_text(text, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}:{tmp_path}")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}:{tmp_path}", prepend=os.pathsep)
     found = validate("--python", "lazy:(lambda: Array())()", "--case", "read", "--json")
     assert (found.code, len(found.report["cases"])) == (0, 1)
 

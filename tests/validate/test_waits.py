@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -171,7 +172,7 @@ def test_python_consumer_has_its_verdict(
     waiting: Path, monkeypatch: pytest.MonkeyPatch, function: str, kind: str
 ) -> None:
     monkeypatch.setenv("FLETCHING_WAITING", str(waiting))
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     options = ["--consumes", "--as", f"device-{kind}-consumer", "--case", "wait.*", "--json"]
     run = validate("--python", f"waiting_consumers:take_{kind}('{function}')", *options)
     assert verdicts(run) == {**dict.fromkeys(VENDORS, VERDICTS[function]), "vulkan": "refuses"}
