@@ -41,7 +41,7 @@ mutants: setup ## wrong specs in every language; the tests of each have to notic
 	@$(PYTHON) tests/mutants/mutants.py
 
 mutants-code: setup ## mechanical changes of the code; the tests of C++ and of the generator have to notice
-	@tools/build extract
+	@tools/build extract cpp
 	@$(PYTHON) tests/mutants_code/mutants_code.py
 
 $(addprefix mutants-,$(LANGUAGES)): mutants-%: setup ## the same with one language's library; MUTANTS=--sample is shorter

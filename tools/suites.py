@@ -204,7 +204,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         replace(_pytest("tests/mutants_code"), only_all=True),
         _slow(
             "ten mutants of the code",
-            "tools/build extract && "
+            "tools/build extract cpp && "
             ".venv/bin/python tests/mutants_code/mutants_code.py --sample 10",
         ),
     ),

@@ -22,6 +22,11 @@ PRESET = "asan"
 FOLDERS = ("cpp/tests", "cpp/tests/gpu", "cpp/conformance", "tests/corpus")
 _NEEDED = ("tests/standin", "tests/conformance")
 INSPECT = "fletching-inspect"  # run by a test of the generator
+# Without mutants: what the Python code runs.
+_LINKED = (
+    *("bin/fletching-extract", "bin/fletching-validate", "bin/libfletching_validate.so"),
+    "lib/standin",
+)
 _MOST_ROUNDS = 10
 _ERROR = re.compile(
     r"^(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: ", re.MULTILINE
@@ -49,10 +54,8 @@ class Tree:
             _write(self.folder / name, text, (self._root / name).stat().st_mode)
         _remove_all_but(self.folder, set(names))
         _link(self.folder / ".venv", (self._root / ".venv").resolve())
-        _link(
-            self.folder / "build" / "bin" / "fletching-extract",
-            self._root / "build/bin/fletching-extract",
-        )
+        for name in _LINKED:
+            _link(self.folder / "build" / name, self._root / "build" / name)
         _link(self.folder / "build" / "bin" / INSPECT, self.build / "bin" / INSPECT)
         # Scripts find the repository's root with git.
         subprocess.run(["git", "init", "-q", self.folder], check=True)

@@ -19,6 +19,7 @@ from tree import FOLDERS, Tree
 
 _MOST_SECONDS = 600  # for a test without a mutant
 _SHORTEST_LIMIT = 30
+VALIDATE = "[!e]*"  # without test_environment.py, which runs programs of other languages
 # The name of the failed test in the output of GoogleTest and pytest.
 _FAILED = re.compile(r"^(?:\[  FAILED  \] (\w+[./]\S+?)(?:,| \(|$)|FAILED (\S+))", re.MULTILINE)
 _SANITIZER = re.compile(r"^SUMMARY: \w+Sanitizer: (?:\d+ byte\(s\) (leak)ed|(\S+))", re.MULTILINE)
@@ -65,15 +66,19 @@ def of_cpp(tree: Tree, names: str = "") -> list[Test]:
 
 
 def of_python(tree: Tree, names: str = "") -> list[Test]:
-    folder = tree.folder / "generator"
+    """The test files of the generator and of its command `validate`."""
     # A driver that the Vulkan loader unloads leaks memory that no suppression can name.
-    pytest = ("env", "VK_ICD_FILENAMES=none", str(tree.folder / ".venv" / "bin" / "pytest"))
+    generator = _of_files(tree.folder / "generator" / "tests", "*", ("VK_ICD_FILENAMES=none",))
+    validate = _of_files(tree.folder / "tests" / "validate", VALIDATE)
+    return [test for test in (*generator, *validate) if re.search(names, test.name)]
+
+
+def _of_files(folder: Path, files: str, variables: Sequence[str] = ()) -> list[Test]:
+    pytest = str(folder.parents[1] / ".venv" / "bin" / "pytest")
+    command = ("env", *variables, pytest, "-q", "-x", "-p", "no:cacheprovider")
     return [
-        Test(
-            path.stem, (*pytest, "-q", "-x", "-p", "no:cacheprovider", f"tests/{path.name}"), folder
-        )
-        for path in sorted(folder.glob("tests/test_*.py"))
-        if re.search(names, path.stem)
+        Test(path.stem, (*command, path.name), folder)
+        for path in sorted(folder.glob(f"test_{files}.py"))
     ]
 
 
