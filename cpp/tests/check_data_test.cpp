@@ -125,19 +125,22 @@ TEST(CheckDataTest, DetectsMemoryEnd) {
   }
 }
 
-// The view's index is out of range as well, but with a wrong size no view is read.
-TEST(CheckDataTest, ReadsNoViewAfterTooLargeBuffer) {
+// The view's index is out of range as well, but no view is read.
+TEST(CheckDataTest, ReadsNoViewAfterWrongBuffer) {
   const Schema schema = make_schema({.format = "vu"}).value();
   constexpr std::array<std::int32_t, 4> kView{20, 0, 5, 0};
   constexpr std::int64_t kSize = 100;
   const void* const last16 = reinterpret_cast<const void*>(UINTPTR_MAX - 15);
-  auto builder = build_array_for(*schema, std::make_unique<int>(0), 1).value();
-  builder.set(builder.root(), {.length = 1},
-              std::array<const void*, 4>{nullptr, kView.data(), last16, &kSize});
-  const DeviceArray array = builder.finish_cpu().value();
-  const ArrayFindings found = check_data(*schema, *array).value();
-  ASSERT_EQ(found.list.size(), 1U);
-  EXPECT_EQ(found.list[0].rule, "array.buffers-large-enough");
+  for (const void* const buffer : {last16, static_cast<const void*>(nullptr)}) {
+    auto builder = build_array_for(*schema, std::make_unique<int>(0), 1).value();
+    builder.set(builder.root(), {.length = 1},
+                std::array<const void*, 4>{nullptr, kView.data(), buffer, &kSize});
+    const DeviceArray array = builder.finish_cpu().value();
+    const ArrayFindings found = check_data(*schema, *array).value();
+    ASSERT_EQ(found.list.size(), 1U);
+    EXPECT_EQ(found.list[0].rule,
+              buffer == nullptr ? "array.buffers-null-only-when" : "array.buffers-large-enough");
+  }
 }
 
 TEST(CheckDataTest, CountsNullsAtEveryBit) {

@@ -165,6 +165,14 @@ def test_skipped_case_is_not_played(run: Callable[..., Run]) -> None:
     assert names[1]
 
 
+def test_every_case_is_played_once_if_each_crashes(run: Callable[..., Run]) -> None:
+    found = run("crash", "--consumes", "--as", "array-consumer", "--case", "array.good*")
+    names = [case["name"].partition("/")[2] for case in found.report["cases"]]
+    (crash,) = found.report["findings"]
+    assert names == ["array.good", "array.good-children"]
+    assert (crash["rule"], crash["more_cases"]) == ("check.crash", 1)
+
+
 def test_refusal_of_stream_without_columns_is_note() -> None:
     options = ["--consumes", "--case", "stream.good", "--json"]
     found = validate("--python", "pyarrow:table", *options)
