@@ -17,9 +17,8 @@ from fletching_generator.headers.facts import TARGETS
 from fletching_generator.spec.layout import LAYOUT_CLASSES
 
 OURS = REPOSITORY / "cpp" / "include" / "fletching" / "abi.h"
-EACH_LAYOUT_CLASS = ",".join(
-    ("x86_64-linux-gnu", "aarch64-linux-gnu", "armv7-linux-gnueabihf")
-    + ("i686-linux-gnu", "i386-unknown-freebsd")
+EACH_LAYOUT_CLASS = (
+    "x86_64-linux-gnu,aarch64-linux-gnu,armv7-linux-gnueabihf,i686-linux-gnu,i386-unknown-freebsd"
 )
 
 Check = Callable[..., tuple[int, str]]
