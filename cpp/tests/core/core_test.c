@@ -39,14 +39,21 @@ static void test_text_truncation_and_escaping(void) {
   CHECK(strcmp(text, "a\\x01\xC3\xA9") == 0);
   copy_printable(text, sizeof text, "\xF0\x9F\x8F\xB9\xC3\xA9\xE1\x80\x80");
   CHECK(strcmp(text, "\xF0\x9F\x8F\xB9\xC3\xA9\xE1\x80\x80") == 0);
-  copy_printable(text, sizeof text,
-                 "\xF0\x80"
-                 "\x80\x80");
-  CHECK(strcmp(text, "\\xf0\\x80\\x80") == 0); /* overlong */
+  copy_printable(text, sizeof text, "\xED\x9F\xBF\xF4\x8F\xBF\xBF");
+  CHECK(strcmp(text, "\xED\x9F\xBF\xF4\x8F\xBF\xBF") == 0);
   copy_printable(text, sizeof text, "\xE2\x82");
   CHECK(strcmp(text, "\\xe2\\x82") == 0);
   copy_printable(text, sizeof text, "0123456789abcd\xC3\xA9");
   CHECK(strcmp(text, "0123456789abcd") == 0); /* the character does not fit and is not split */
+
+  /* An overlong character, a surrogate, and a character above U+10FFFF. */
+  char whole[17];
+  copy_printable(whole, sizeof whole, "\xF0\x8F\xBF\xBF");
+  CHECK(strcmp(whole, "\\xf0\\x8f\\xbf\\xbf") == 0);
+  copy_printable(whole, sizeof whole, "\xED\xA0\x80");
+  CHECK(strcmp(whole, "\\xed\\xa0\\x80") == 0);
+  copy_printable(whole, sizeof whole, "\xF4\x90\x80\x80");
+  CHECK(strcmp(whole, "\\xf4\\x90\\x80\\x80") == 0);
 
   /* A message that is too long is truncated at a character boundary. */
   char longest[1100];
@@ -866,7 +873,8 @@ static void test_report_allocation_failure_returns_enomem(void) {
       CHECK(strcmp(entry->version, "CUDA 13.0") == 0);
     }
     if (entry->device_type == ARROW_DEVICE_OPENCL) {
-      CHECK(entry->n_devices == 1 && strcmp(entry->devices[0].name, "fake") == 0);
+      CHECK(entry->n_devices == 2 && entry->devices[1].id == 1);
+      CHECK(strcmp(entry->devices[0].name, "fake") == 0);
     }
     if (entry->device_type == ARROW_DEVICE_CUDA_MANAGED) {
       CHECK(entry->n_devices == 1 && entry->devices[0].id == 1);
