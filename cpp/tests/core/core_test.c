@@ -389,6 +389,18 @@ static void test_missing_function_fails_only_its_operation(void) {
   CHECK(FletchingEventWaitOn(&awaited, stream_on(NULL, 0), 0, &message) == 0);
 }
 
+static void test_streams_of_two_runtimes_do_not_wait(void) {
+  int own = 0;
+  struct FletchingStream hip = stream_on(&own, 0);
+  hip.runtime = FLETCHING_RUNTIME_HIP;
+  fake_reset();
+  CHECK(FletchingStreamWaitFor(hip, stream_on(&own, 0), &message) == EINVAL);
+  CHECK(says("expected two streams of one runtime, got HIP and CUDA"));
+  hip.runtime = 99;
+  CHECK(FletchingStreamWaitFor(hip, stream_on(&own, 0), &message) == EINVAL);
+  CHECK(says("got none and CUDA") && fake_living_events() == 0);
+}
+
 static void test_current_context_of_runtime(void) {
   fake_reset();
   CHECK(FletchingCurrentContext(FLETCHING_RUNTIME_CUDA) == NULL);
@@ -411,23 +423,52 @@ static void get_properties(VkPhysicalDevice device, struct vulkan_device_propert
   properties->name[0] = (const void*)device == &fake.primary[0] ? 'a' : 'b';
 }
 
+static int vulkan_instances;
+static VkResult vulkan_answer; /* of vkCreateInstance */
+
+static VkResult create_instance(const struct vulkan_instance_info* info, const void* allocator,
+                                VkInstance* instance) {
+  (void)info;
+  (void)allocator;
+  if (vulkan_answer == 0) ++vulkan_instances;
+  *instance = (VkInstance)&fake.created;
+  return vulkan_answer;
+}
+static void destroy_instance(VkInstance instance, const void* allocator) {
+  (void)allocator;
+  vulkan_instances -= (const void*)instance == &fake.created ? 1 : 0;
+}
+
 static any_function get_instance_function(VkInstance instance, const char* name) {
   (void)instance;
-  return strcmp(name, ENUMERATE_DEVICES) == 0 ? (any_function)two_devices
-                                              : (any_function)get_properties;
+  if (strcmp(name, "vkCreateInstance") == 0) return (any_function)create_instance;
+  if (strcmp(name, "vkDestroyInstance") == 0) return (any_function)destroy_instance;
+  if (strcmp(name, ENUMERATE_DEVICES) == 0) return (any_function)two_devices;
+  return strcmp(name, "vkGetPhysicalDeviceProperties") == 0 ? (any_function)get_properties : NULL;
 }
 
 static void test_report_lists_every_vulkan_device(void) {
+  const bool was_loaded = atomic_exchange(&vulkan_library.is_loaded, true);
+  const struct vulkan_functions before = vulkan;
   struct found_devices found = {0};
   vulkan.vkGetInstanceProcAddr = get_instance_function;
-  add_vulkan_devices(&found, NULL);
-  CHECK(found.n_devices == 2 && found.failure.code == 0);
+  vulkan_answer = 0;
+  find_vulkan_devices(&found);
+  CHECK(found.n_devices == 2 && found.failure.code == 0 && vulkan_instances == 0);
+  CHECK(strcmp(found.version, "Vulkan 1.0.0") == 0); /* it cannot be asked for its version */
   if (found.n_devices == 2) {
     CHECK(found.devices[0].id == 0 && strcmp(found.devices[0].name, "a") == 0);
     CHECK(found.devices[1].id == 1 && strcmp(found.devices[1].name, "b") == 0);
   }
   free(found.devices);
-  vulkan.vkGetInstanceProcAddr = NULL;
+
+  struct found_devices none = {0};
+  vulkan_answer = -9; /* VK_ERROR_INCOMPATIBLE_DRIVER */
+  find_vulkan_devices(&none);
+  CHECK(none.n_devices == 0 && none.failure.code == EIO && vulkan_instances == 0);
+  CHECK(strstr(none.failure.message.text, "; hint: install a driver") != NULL);
+  vulkan = before;
+  atomic_store(&vulkan_library.is_loaded, was_loaded);
 }
 
 /* --- Exports --- */
@@ -1527,6 +1568,7 @@ int main(void) {
   test_load_error_escapes_reason();
   test_driver_is_initialized_once();
   test_missing_function_fails_only_its_operation();
+  test_streams_of_two_runtimes_do_not_wait();
   test_current_context_of_runtime();
   test_report_lists_every_vulkan_device();
   test_last_release_destroys_event();
