@@ -234,6 +234,12 @@ static void test_resolve_hip_default_stream(void) {
   CHECK(stream.handle == NULL && stream.device_id == 1);
   stream = (struct FletchingStream){(void*)2, 0, NULL, FLETCHING_RUNTIME_HIP};
   CHECK(FletchingStreamResolve(&stream, &message) == 0 && stream.device_id == 0);
+  stream = (struct FletchingStream){(void*)2, INT64_MAX, NULL, FLETCHING_RUNTIME_HIP};
+  struct failure failure;
+  struct scope scope = {0};
+  no_failure(&failure);
+  CHECK(!hip_enter_stream(&scope, &stream, &failure) && report(&failure, &message) == EINVAL);
+  CHECK(says("not a HIP device: expected 0 to 2147483647, got 9223372036854775807"));
   memset(&hip, 0, sizeof hip);
   atomic_store(&hip_library.is_loaded, false);
   atomic_store(&hip_library.is_initialized, false);
