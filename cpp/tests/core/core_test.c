@@ -300,12 +300,15 @@ static void test_find_library_prefers_loaded_library(void) {
   static const char* const missing[] = {"libfletching-none.so", NULL};
   static const char* const none[] = {NULL};
   const struct vendor_library loaded = {.title = "Test", .names = names};
+  static const char* const first[] = {"libBrokenLocale.so.1", NULL};
+  const struct vendor_library unloaded = {.title = "Test", .names = first};
   const struct vendor_library absent = {.title = "Test", .names = missing};
   const struct vendor_library nowhere = {.title = "Test", .names = none};
   const char* found = NULL;
   struct failure failure;
   no_failure(&failure);
   CHECK(find_library(&loaded, &found) != NULL && strcmp(found, "libc.so.6") == 0);
+  CHECK(find_library(&unloaded, &found) != NULL && strcmp(found, names[0]) == 0);
   CHECK(find_library(&absent, &found) == NULL && !no_library(&absent, &failure));
   CHECK(report(&failure, &message) == ENOENT);
   CHECK(says("Test: cannot load libfletching-none.so; hint: "));
@@ -930,6 +933,28 @@ static void test_report_allocation_failure_returns_enomem(void) {
   FletchingDeviceReportDestroy(report);
 }
 
+static int32_t count_three(int32_t* count) {
+  *count = 3;
+  return 0;
+}
+
+/* The third device fails. */
+static void test_report_lists_no_device_after_failure(void) {
+  struct FletchingDeviceReport* report = NULL;
+  int64_t reported = 0;
+  fake_reset();
+  cuda.cuDeviceGetCount = count_three;
+  CHECK(FletchingDeviceReportCreate(&report, &message) == 0);
+  for (int64_t i = 0; i < FletchingDeviceReportCount(report); ++i) {
+    const struct FletchingDeviceReportEntry* entry = FletchingDeviceReportGet(report, i);
+    if (entry->device_type != ARROW_DEVICE_CUDA) continue;
+    ++reported;
+    CHECK(entry->n_devices == 0 && strstr(entry->reason, "cuDeviceGet failed") != NULL);
+  }
+  CHECK(reported == 1);
+  FletchingDeviceReportDestroy(report);
+}
+
 static void test_report_names_first_failing_opencl_driver(void) {
   struct FletchingDeviceReport* report = NULL;
   int64_t reported = 0;
@@ -1499,6 +1524,15 @@ static void test_exit_runs_no_callback(void) {
 
 /* --- OpenCL --- */
 
+static int32_t refuse_marker(cl_command_queue queue, cl_uint count, const cl_event* events,
+                             cl_event* event) {
+  (void)queue;
+  (void)count;
+  (void)events;
+  (void)event;
+  return CL_OUT_OF_RESOURCES;
+}
+
 static void test_opencl(void) {
   struct FakeEvent event = {0};
   struct FakeEvent* handle = &event;
@@ -1527,6 +1561,10 @@ static void test_opencl(void) {
   CHECK(fake.flushed == &own);
   FletchingRecordedEventDestroy(recorded);
   CHECK(fake_living_events() == 0);
+  cl.clEnqueueMarkerWithWaitList = refuse_marker;
+  CHECK(FletchingStreamRecord(queue, 0, &recorded, &message) == EIO && recorded == NULL);
+  CHECK(says("clEnqueueMarkerWithWaitList failed with CL_OUT_OF_RESOURCES"));
+  cl.clEnqueueMarkerWithWaitList = enqueue_marker;
 
   /* A state that cannot be read is neither "pending" nor "done". */
   fake.state_fails = true;
@@ -1595,6 +1633,7 @@ int main(void) {
   test_callback_runs_without_worker_thread();
   test_allocation_failure_returns_enomem();
   test_report_allocation_failure_returns_enomem();
+  test_report_lists_no_device_after_failure();
   test_report_names_first_failing_opencl_driver();
   test_tensor_without_event_is_deleted();
   test_pinned_memory_uses_current_gpu_default_stream();
