@@ -22,7 +22,7 @@ PRESET = "asan"
 FOLDERS = ("cpp/tests", "cpp/tests/gpu", "cpp/conformance", "tests/corpus")
 _NEEDED = ("tests/standin", "tests/conformance")
 INSPECT = "fletching-inspect"  # run by a test of the generator
-# Without mutants: what the Python code runs.
+# Programs that the Python code runs, without mutants.
 _LINKED = (
     *("bin/fletching-extract", "bin/fletching-validate", "bin/libfletching_validate.so"),
     "lib/standin",

@@ -1,4 +1,4 @@
-"""What async streams leave behind in Python."""
+"""Objects that async streams leave behind in Python."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ def alive() -> set[object]:
 
 
 def leaked(before: set[object]) -> set[object]:
-    """What is alive and was not `before`. Waits for the thread of the streams, which drops its
-    references to a stream after the loop has learned of the end."""
+    """Returns the objects that are alive and were not `before`.
+
+    Waits for the thread of the streams: it drops its references to a stream after the loop has
+    learned of the end.
+    """
     end = time.monotonic() + _A_HANG
     while (found := alive() - before) and time.monotonic() < end:
         time.sleep(0)

@@ -12,15 +12,15 @@ use fletching_testing::corpus::{each, Case, Kind};
 
 use crate::arrays::checked;
 
-/// What arrow-rs rejects before 56: decimals of 32 and 64 bits.
+/// arrow-rs before 56 rejects decimals of 32 and 64 bits.
 const SINCE_56: [&str; 4] = [
     "decimal.32-bits",
     "decimal.64-bits",
     "spelling.decimal-32",
     "spelling.decimal-64",
 ];
-/// What it rejects before 57: run ends with an offset, and list views, for which it expects
-/// variadic buffers.
+/// arrow-rs before 57 rejects run ends with an offset, and list views, for which it expects variadic
+/// buffers.
 const SINCE_57: [&str; 5] = [
     "large-list-view.",
     "list-view.",
