@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"testing"
@@ -23,8 +24,9 @@ import (
 )
 
 // produce sends batches to the stream with arrow-go's own async producer. Its buffers are in C memory
-// because cdata does not pin Go memory.
-func produce(count int, handler unsafe.Pointer) (sent chan error, size func() int) {
+// because cdata does not pin Go memory. The stream ends after `end`: arrow-go's producer panics if a
+// request arrives while it ends, so the caller first receives the batches.
+func produce(count int, handler unsafe.Pointer) (sent chan error, end func(), size func() int) {
 	allocator := mallocator.NewMallocator()
 	messages := make(chan cdata.RecordMessage, count)
 	source := tablesIn(allocator, count)
@@ -34,19 +36,20 @@ func produce(count int, handler unsafe.Pointer) (sent chan error, size func() in
 		messages <- cdata.RecordMessage{Record: record}
 	}
 	source.Release()
-	close(messages)
 	sent = make(chan error, 1)
 	go func() {
 		sent <- cdata.ExportAsyncRecordBatchStream(schemaOfA, messages, (*cdata.CArrowAsyncDeviceStreamHandler)(handler))
 	}()
-	return sent, func() int { return int(allocator.AllocatedBytes()) }
+	return sent, func() { close(messages) }, func() int { return int(allocator.AllocatedBytes()) }
 }
 
 func TestAsyncStreamReadsArrowGoProducer(t *testing.T) {
 	stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
-	sent, size := produce(3, stream.Handler())
+	const count = 3
+	sent, end, size := produce(count, stream.Handler())
 	schema := must(arrowgo.ImportSchema(must(stream.Schema(context.Background()))))
 	var rows int64
+	received := 0
 	for batch, err := range stream.All(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
@@ -54,6 +57,9 @@ func TestAsyncStreamReadsArrowGoProducer(t *testing.T) {
 		record := must(arrowgo.ImportRecordBatch(context.Background(), batch, schema, arrowgo.Options{}))
 		rows += record.NumRows()
 		record.Release()
+		if received++; received == count {
+			end()
+		}
 	}
 	if err := <-sent; err != nil || rows == 0 || size() != 0 {
 		t.Error(err, rows, size())
@@ -64,19 +70,22 @@ func TestAsyncStreamReadsArrowGoProducer(t *testing.T) {
 func TestSkipDropsArrowGoBatch(t *testing.T) {
 	for range 20 {
 		stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
-		sent, _ := produce(4, stream.Handler())
-		batch, _, err := stream.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		stream.Skip()
-		batch.Close()
-		for err == nil { // to the end, after which nobody calls arrow-go's producer, which is freed before the release
-			if batch, _, err = stream.Next(context.Background()); err == nil {
-				batch.Close()
+		sent, end, _ := produce(3, stream.Handler())
+		receiveOne := func() {
+			batch, _, err := stream.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
 			}
+			batch.Close()
 		}
-		if err != io.EOF {
+		receiveOne()
+		for !stream.Skip() { // until the second has arrived
+			runtime.Gosched()
+		}
+		receiveOne()
+		end()
+		// After the end nobody calls arrow-go's producer, which is freed before the release.
+		if _, _, err := stream.Next(context.Background()); err != io.EOF {
 			t.Error(err)
 		}
 		stream.Close()
@@ -90,7 +99,7 @@ func TestLoopBreakDropsArrowGoBatches(t *testing.T) {
 	skipRaces(t, "cancel and the end of ExportAsyncRecordBatchStream write the same fields")
 	for range 20 {
 		stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
-		sent, _ := produce(100, stream.Handler())
+		sent, _, _ := produce(100, stream.Handler())
 		for batch, err := range stream.All(context.Background()) {
 			if err != nil {
 				t.Fatal(err)
