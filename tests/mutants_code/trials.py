@@ -19,7 +19,7 @@ from tree import FOLDERS, Tree
 
 _MOST_SECONDS = 600  # for a test without a mutant
 _SHORTEST_LIMIT = 30
-VALIDATE = "[!e]*"  # without test_environment.py, which runs programs of other languages
+_VALIDATE = "[!e]*"  # without test_environment.py, which runs programs of other languages
 # The name of the failed test in the output of GoogleTest and pytest.
 _FAILED = re.compile(r"^(?:\[  FAILED  \] (\w+[./]\S+?)(?:,| \(|$)|FAILED (\S+))", re.MULTILINE)
 _SANITIZER = re.compile(r"^SUMMARY: \w+Sanitizer: (?:\d+ byte\(s\) (leak)ed|(\S+))", re.MULTILINE)
@@ -69,7 +69,7 @@ def of_python(tree: Tree, names: str = "") -> list[Test]:
     """The test files of the generator and of its command `validate`."""
     # A driver that the Vulkan loader unloads leaks memory that no suppression can name.
     generator = _of_files(tree.folder / "generator" / "tests", "*", ("VK_ICD_FILENAMES=none",))
-    validate = _of_files(tree.folder / "tests" / "validate", VALIDATE)
+    validate = _of_files(tree.folder / "tests" / "validate", _VALIDATE)
     return [test for test in (*generator, *validate) if re.search(names, test.name)]
 
 
