@@ -423,9 +423,11 @@ void play_device_stream_consumer(Run& run, const Target& target) {
     if (std::string_view(verdict) != "waits") return verdict;
 
     WaitTrial of_last(played, backend);
-    const auto late = std::make_shared<GatedLast>();
-    late->gate = of_last.gate();
+    std::weak_ptr<GatedLast> kept;
     of_last.run([&] {
+      const auto late = std::make_shared<GatedLast>();
+      late->gate = of_last.gate();
+      kept = late;
       played.call("export", FletchingProducerExportStream, backend, "record_batch", kBatches - 1,
                   kNever, &late->complete);
       if (played.is_wrong()) return ENOTSUP;
@@ -434,7 +436,7 @@ void play_device_stream_consumer(Run& run, const Target& target) {
       return giver.give_stream(played, gated(backend), stream);
     });
     const bool reads_early = of_last.reads_early();
-    late->gate = nullptr;
+    if (const auto late = kept.lock()) late->gate = nullptr;
     return reads_early ? "reads early" : verdict;
   });
 }

@@ -57,11 +57,11 @@ class WaitTrial {
     has_returned = true;
     opener.join();
   }
-  /// Call it when the structs are released. Reports a read before the event.
+  /// Call it when the structs are released. Reports a read before the event, or else a missing
+  /// release.
   bool reads_early();
-  /// Call it when the structs are released. Reports a read before the event and a missing release.
-  /// Returns "waits", "reads early", "refuses", "ignores the event" or, if the reads are not
-  /// watched, "unknown".
+  /// Like reads_early, also reports an ignored event. Returns "waits", "reads early", "refuses",
+  /// "ignores the event" or, if the reads are not watched, "unknown".
   const char* judge();
 
  private:

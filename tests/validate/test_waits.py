@@ -88,6 +88,17 @@ def test_consumer_that_waits_for_first_batch_reads_early(waiting: Path) -> None:
     assert (run.code, run.rules()) == (1, {RULE})
 
 
+def test_late_release_is_not_one_of_next_case(waiting: Path) -> None:
+    run = play(waiting, "hand_to_one_thread", "stream", "cuda_*")
+    assert verdicts(run) == {"cuda_host": "waits", "cuda_managed": "waits"}
+    assert (run.code, run.report["findings"]) == (0, [])
+
+
+def test_ready_batch_that_is_never_released_is_error(waiting: Path) -> None:
+    run = play(waiting, "keep_first_if_ready", "stream", "opencl")
+    assert (run.code, verdicts(run), run.rules()) == (1, {"opencl": "waits"}, {"check.account"})
+
+
 def test_early_read_is_error_of_consumer(waiting: Path) -> None:
     run = play(waiting, "read_early", "array")
     (found,) = run.report["findings"]

@@ -163,6 +163,32 @@ static int HandToThread(struct ArrowDeviceArray* array) {
   return pthread_detach(thread);
 }
 
+/* Only for memory of the host. The thread outlives the call. */
+static void* WaitOnOneThread(void* arrays) {
+  struct ArrowDeviceArray array;
+  while (read(*(int*)arrays, &array, sizeof array) == sizeof array) {
+    FletchingDeviceArraySynchronize(&array, NULL);
+    ReadOnHost(&array);
+    Sleep(100);
+    Release(&array);
+  }
+  return NULL;
+}
+
+static int HandToOneThread(struct ArrowDeviceArray* array) {
+  static int ends[2];
+  pthread_t thread;
+  if (Open(array) != 0) return ENOTSUP;
+  if (ends[1] == 0) {
+    if (pipe(ends) != 0) return EIO;
+    pthread_create(&thread, NULL, WaitOnOneThread, &ends[0]);
+    pthread_detach(thread);
+  }
+  if (write(ends[1], array, sizeof *array) != sizeof *array) return EIO;
+  array->array.release = NULL;
+  return 0;
+}
+
 /* Returns while the event is pending. */
 static int WaitOnStream(struct ArrowDeviceArray* array) {
   int code = Open(array);
@@ -281,6 +307,14 @@ static int Keep(struct ArrowDeviceArray* array) {
   return 0;
 }
 
+static int KeepIfReady(struct ArrowDeviceArray* array) {
+  int ready = 0;
+  if (Open(array) != 0) return ENOTSUP;
+  const int code = FletchingDeviceArrayReady(array, &ready, NULL);
+  if (code != 0) return code;
+  return ready ? Keep(array) : WaitOnHost(array);
+}
+
 static int KeepAndRefuse(struct ArrowDeviceArray* array) {
   array->array.release = NULL;
   return ENOTSUP;
@@ -326,6 +360,7 @@ static int TakeStream(struct ArrowDeviceArrayStream* stream, Take* take, Take* t
 CONSUMER(wait_on_host, WaitOnHost)
 CONSUMER(wait_unread, WaitUnread)
 CONSUMER(hand_to_thread, HandToThread)
+CONSUMER(hand_to_one_thread, HandToOneThread)
 CONSUMER(wait_on_stream, WaitOnStream)
 CONSUMER(query_in_loop, QueryInLoop)
 CONSUMER(query_and_sleep, QueryAndSleep)
@@ -346,4 +381,8 @@ CONSUMER(refuse, Refuse)
 
 int wait_for_first_stream(struct ArrowDeviceArrayStream* stream) {
   return TakeStream(stream, WaitOnHost, ReadEarly);
+}
+
+int keep_first_if_ready_stream(struct ArrowDeviceArrayStream* stream) {
+  return TakeStream(stream, KeepIfReady, WaitOnHost);
 }
