@@ -94,8 +94,8 @@ def test_late_release_is_not_one_of_next_case(waiting: Path) -> None:
     assert (run.code, run.report["findings"]) == (0, [])
 
 
-def test_ready_batch_that_is_never_released_is_error(waiting: Path) -> None:
-    run = play(waiting, "keep_first_if_ready", "stream", "opencl")
+def test_batch_before_last_that_is_never_released_is_error(waiting: Path) -> None:
+    run = play(waiting, "keep_of_second", "stream", "opencl")
     assert (run.code, verdicts(run), run.rules()) == (1, {"opencl": "waits"}, {"check.account"})
 
 
