@@ -65,6 +65,13 @@ static void test_text_truncation_and_escaping(void) {
   /* The first failure is kept. */
   CHECK(!fail(&failure, EINVAL, "second"));
   CHECK(failure.code == EIO);
+
+  /* In the place of a name it is truncated at a character boundary too. */
+  char name[MOST_NAME];
+  memset(failure.message.text, 'x', 252);
+  memcpy(failure.message.text + 252, "\xC3\xA9!", 4);
+  set_text(name, "", &failure);
+  CHECK(strlen(name) == 254 && strcmp(name + 251, "xx)") == 0);
 }
 
 /* --- Contexts --- */
@@ -353,6 +360,15 @@ static void test_load_error_escapes_reason(void) {
   no_failure(&failure);
   CHECK(!no_library(&absent, &failure) && report(&failure, &message) == ENOENT);
   CHECK(says("(/none\\xff /libfake.so: "));
+
+  /* The reason is longer than the room for it, which ends inside of a character. */
+  static char path[2000];
+  const char* const long_names[] = {path, NULL};
+  const struct vendor_library far = {.title = "far", .names = long_names};
+  for (size_t at = 0; at < 1200; ++at) path[at] = at % 2 == 0 ? '\xC3' : '\xA9';
+  no_failure(&failure);
+  CHECK(!no_library(&far, &failure) && report(&failure, &message) == ENOENT);
+  CHECK(says("\xC3\xA9)") && strstr(message.text, "\\x") == NULL);
 #endif
 }
 
@@ -745,6 +761,23 @@ static void test_forked_child_resets_locks(void) {
   atomic_store(&may_go_on, true);
   while (atomic_load(&has_locks)) sleep_ns(1000);
 }
+
+static void test_inherited_event_is_reported_once(void) {
+  int ends[2];
+  char text[1024] = "";
+  CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)dup2(ends[1], STDERR_FILENO);
+    for (int i = 0; i < 3; ++i) count_inherited();
+    _exit(atomic_load(&inherited_events) == 3 ? 0 : 1);
+  }
+  CHECK(status_of(child) == 0);
+  CHECK(read(ends[0], text, sizeof text - 1) > 0);
+  const char* const first = strstr(text, "release in a child of fork");
+  CHECK(first != NULL && strstr(first + 1, "release in a child") == NULL);
+  CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+}
 #endif
 
 static int fake_waiter_ready(void* context, void* event, int64_t device_id, int* ready,
@@ -862,8 +895,8 @@ static void test_report_allocation_failure_returns_enomem(void) {
       CHECK(strcmp(entry->version, "CUDA 13.0") == 0);
     }
     if (entry->device_type == ARROW_DEVICE_OPENCL) {
-      CHECK(entry->n_devices == 2 && entry->devices[1].id == 1);
-      CHECK(strcmp(entry->devices[0].name, "fake") == 0);
+      CHECK(entry->n_devices == 3 && entry->devices[1].id == 1 && entry->devices[2].id == 2);
+      CHECK(strcmp(entry->devices[2].name, "fake") == 0);
     }
     if (entry->device_type == ARROW_DEVICE_CUDA_MANAGED) {
       CHECK(entry->n_devices == 1 && entry->devices[0].id == 1);
@@ -910,11 +943,13 @@ static void test_report_names_first_failing_opencl_driver(void) {
   check_no_device(ARROW_DEVICE_OPENCL, "clGetDeviceIDs failed", "CL_OUT_OF_RESOURCES");
 }
 
+static VkResult vulkan_list; /* answer of vkEnumeratePhysicalDevices */
+
 static VkResult two_devices(VkInstance instance, uint32_t* count, VkPhysicalDevice* devices) {
   (void)instance;
-  *count = 2;
+  *count = vulkan_list == 0 ? 2 : 0;
   for (int i = 0; devices != NULL && i < 2; ++i) devices[i] = (VkPhysicalDevice)&fake.primary[i];
-  return 0;
+  return vulkan_list;
 }
 
 static void get_properties(VkPhysicalDevice device, struct vulkan_device_properties* properties) {
@@ -959,6 +994,12 @@ static void test_report_lists_every_vulkan_device(void) {
     CHECK(found.devices[1].id == 1 && strcmp(found.devices[1].name, "b") == 0);
   }
   free(found.devices);
+
+  struct found_devices unlisted = {0};
+  vulkan_list = -3; /* VK_ERROR_INITIALIZATION_FAILED */
+  find_vulkan_devices(&unlisted);
+  vulkan_list = 0;
+  CHECK(unlisted.n_devices == 0 && unlisted.failure.code == EIO && vulkan_instances == 0);
 
   struct found_devices none = {0};
   vulkan_answer = -9; /* VK_ERROR_INCOMPATIBLE_DRIVER */
@@ -1622,6 +1663,7 @@ int main(void) {
 #endif
 #ifdef __linux__
   test_forked_child_resets_locks();
+  test_inherited_event_is_reported_once();
 #endif
   test_array_whose_waiter_cannot_wait_is_not_exported();
   test_replaced_waiter_keeps_others();

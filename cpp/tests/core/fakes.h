@@ -298,8 +298,8 @@ static int32_t wait_for_events(cl_uint count, const cl_event* events) {
   return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 }
 
-/* Three platforms: the first fails, the second loses one of its two devices between the calls, and
- * the third has one. */
+/* Three platforms: the first fails, and the others have two devices. The second loses one of them
+ * between the calls. */
 static int32_t get_platforms(cl_uint size, cl_platform_id* platforms, cl_uint* count) {
   for (cl_uint i = 0; i < size; ++i) platforms[i] = &fake.events[i];
   if (count != NULL) *count = 3;
@@ -311,7 +311,8 @@ static int32_t get_devices(cl_platform_id platform, cl_bitfield type, cl_uint si
   if (platform == &fake.events[0]) return CL_OUT_OF_RESOURCES;
   if (fake.drivers_fail) return CL_INVALID_CONTEXT;
   if (size > 0) devices[0] = platform;
-  if (count != NULL) *count = platform == &fake.events[1] ? 2 : 1;
+  if (size > 1 && platform == &fake.events[2]) devices[1] = platform;
+  if (count != NULL) *count = 2;
   return CL_SUCCESS;
 }
 static int32_t get_device_info(cl_device_id device, cl_uint what, size_t size, void* value,
