@@ -20,6 +20,7 @@ OURS = REPOSITORY / "cpp" / "include" / "fletching" / "abi.h"
 EACH_LAYOUT_CLASS = (
     "x86_64-linux-gnu,aarch64-linux-gnu,armv7-linux-gnueabihf,i686-linux-gnu,i386-unknown-freebsd"
 )
+ONE_TARGET = ("--targets", "x86_64-linux-gnu")
 
 Check = Callable[..., tuple[int, str]]
 
@@ -81,7 +82,7 @@ def test_header_with_leading_dash_is_read(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "-abi.h").write_bytes(ABI.read_bytes())
     monkeypatch.chdir(tmp_path)
     command = ["--root", str(REPOSITORY), "check-header", "./-abi.h"]
-    assert main([*command, "--targets", "x86_64-linux-gnu"]) == 0
+    assert main([*command, *ONE_TARGET]) == 0
 
 
 CPU = "#define ARROW_DEVICE_CPU 1\n//"
@@ -223,10 +224,10 @@ def test_difference_in_included_file_names_file(
     line = 1 + part.read_text(encoding="utf-8").splitlines().index("  int32_t null_count;")
     header = tmp_path / "whole.h"
     header.write_text('#include "copy.h"\n', encoding="utf-8")
-    code, text = check(header)
+    code, text = check(header, *ONE_TARGET)
     assert code == 1
     assert f"error: {part}:{line}: ArrowArray.null_count has type 'int32'" in text
-    findings = the_header(check(header, "--json")[1])["findings"]
+    findings = the_header(check(header, "--json", *ONE_TARGET)[1])["findings"]
     assert {(f["file"], f["line"]) for f in findings if "type" in f["text"]} == {(str(part), line)}
 
 
@@ -296,7 +297,7 @@ UNGUARDED = {
 def check_stream(check: Check, header: Path, text: str) -> tuple[int, str]:
     """Uses a single target, to keep the tests fast."""
     header.write_text(re.sub(r"\bG\b", "ARROW_C_STREAM_INTERFACE", text), encoding="utf-8")
-    return check(header, "--interface", "c-stream", "--targets", "x86_64-linux-gnu")
+    return check(header, "--interface", "c-stream", *ONE_TARGET)
 
 
 @pytest.mark.parametrize("style", GUARDED)
@@ -336,11 +337,11 @@ def test_rejects_header_without_comparable_declarations(
 ) -> None:
     header = tmp_path / "nothing.h"
     header.write_text(f"#include <stdint.h>\n{content}", encoding="utf-8")
-    code, text = check(header, "--targets", "x86_64-linux-gnu")
+    code, text = check(header, *ONE_TARGET)
     assert code == 2
     assert text.count(": not declared\n") == 6
     assert "nothing was compared: is it the right file" in text
-    assert the_header(check(header, "--targets", "x86_64-linux-gnu", "--json")[1])["ok"] is False
+    assert the_header(check(header, *ONE_TARGET, "--json")[1])["ok"] is False
 
 
 @pytest.mark.parametrize(
@@ -356,14 +357,14 @@ def test_compares_single_device_macro(
 ) -> None:
     header = tmp_path / "nova.h"
     header.write_text(f"#define {macro}\n", encoding="utf-8")
-    found, text = check(header, "--targets", "x86_64-linux-gnu")
+    found, text = check(header, *ONE_TARGET)
     assert found == code
     assert expected in text
     assert "is not declared, though" not in text
 
 
 def test_rejects_absence_of_requested_interface(check: Check) -> None:
-    one = ["--targets", "x86_64-linux-gnu", "--interface", "dlpack"]
+    one = [*ONE_TARGET, "--interface", "dlpack"]
     both = [*one, "--interface", "c-data"]
     code, text = check(ABI, *both)
     assert code == 1
@@ -394,15 +395,15 @@ def test_reports_numbers_under_other_names(
     assert "  kDLMetal = 8,\n" in text
     more = "  kDLA = 5,\n  kDLB = 8,\n  kDLC = 4299,\n"
     header.write_text(text.replace("  kDLMetal = 8,\n", "  kDLMetal = 8,\n" + more), "utf-8")
-    code, text = check(header)
+    code, text = check(header, *ONE_TARGET)
     assert code == 1
     assert "kDLA is 5, a number that is never assigned" in text
     assert "kDLB is 8, the number of kDLMetal" in text
     assert "kDLC is 4299; the specification does not know it" in text
-    code, text = check(copy((CPU, f"#define ARROW_DEVICE_MAIA 17\n{CPU}")))
+    code, text = check(copy((CPU, f"#define ARROW_DEVICE_MAIA 17\n{CPU}")), *ONE_TARGET)
     assert code == 0
     assert "ARROW_DEVICE_MAIA is 17; the specification has it in DLPack only, as 'maia'" in text
-    code, text = check(copy((CPU, f"#define ARROW_DEVICE_TPU 19\n{CPU}")))
+    code, text = check(copy((CPU, f"#define ARROW_DEVICE_TPU 19\n{CPU}")), *ONE_TARGET)
     assert code == 0
     assert "ARROW_DEVICE_TPU is 19; the specification has it on DLPack's main branch only" in text
 
