@@ -24,9 +24,25 @@ bool remap(const Pages& pages, int file) noexcept {
 
 Watch::Watch() {
   file_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  if (sysconf(_SC_PAGESIZE) == kPageBytes && has_access({this, kPageBytes})) return;
+  if (sysconf(_SC_PAGESIZE) == kPageBytes && sees_access()) return;
   if (file_ >= 0) close(file_);
-  fail(ENOTSUP, "watch: not available: expected pages of 4096 bytes and /proc/self/pagemap");
+  fail(ENOTSUP,
+       "watch: not available: expected pages of 4096 bytes and /proc/self/pagemap with the "
+       "addresses "
+       "of this process, not those of its emulator");
+}
+
+bool Watch::sees_access() const noexcept {
+  void* page = mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  const Pages pages{page, kPageBytes};
+  bool sees = !has_access(pages) && mprotect(page, kPageBytes, PROT_READ | PROT_WRITE) == 0;
+  if (sees) {
+    *static_cast<volatile char*>(page) = 1;
+    sees = has_access(pages);
+  }
+  munmap(page, kPageBytes);
+  return sees;
 }
 
 // Maps anonymous memory again: the allocator may expect zeros in it after MADV_DONTNEED.

@@ -29,7 +29,8 @@ struct Accesses {
 // access by a forked process is not seen, nor one whose page the kernel has taken back since.
 class Watch {
  public:
-  Watch();   // throws ENOTSUP except on Linux with pages of 4096 bytes
+  // Throws ENOTSUP except on Linux with pages of 4096 bytes, and in some emulators.
+  Watch();
   ~Watch();  // nobody may access the pages during this call
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -47,6 +48,7 @@ class Watch {
   };
 
   bool has_access(const Pages& pages) const noexcept;
+  bool sees_access() const noexcept;
 
   mutable std::mutex mutex_;
   std::vector<Range> ranges_;

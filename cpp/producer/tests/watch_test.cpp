@@ -7,11 +7,13 @@
 
 #include <array>
 #include <cstring>
-#include <exception>
 #include <new>
+
+#include "message.hpp"
 
 namespace {
 
+using fletching::producer::Error;
 using fletching::producer::kPageBytes;
 using fletching::producer::Watch;
 
@@ -25,8 +27,8 @@ class WatchTest : public testing::Test {
   void SetUp() override {
     try {
       const Watch watch;
-    } catch (const std::exception& error) {
-      GTEST_SKIP() << error.what();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.text;
     }
   }
 
