@@ -191,10 +191,7 @@ func TestCollectedStreamUnregistersFromContext(t *testing.T) {
 	if waiting := ctx.waiting.Load(); waiting != 1 {
 		t.Fatalf("waiting: expected 1, got %d", waiting)
 	}
-	for collections := 0; ctx.waiting.Load() != 0; collections++ {
-		if collections == 1000 {
-			t.Fatal("the context still has the stream")
-		}
+	for ctx.waiting.Load() != 0 { // the timeout of go test ends it
 		runtime.GC()
 	}
 }

@@ -227,10 +227,7 @@ func TestTraceOwnersAddsStackToLeak(t *testing.T) {
 			}
 		})
 		leak()
-		for round, found := 0, false; !found; round++ {
-			if round == 10_000 {
-				t.Fatalf("%s: no leak with a stack", what)
-			}
+		for found := false; !found; {
 			runtime.GC()
 			select {
 			case leak := <-reported: // other tests have leaked before

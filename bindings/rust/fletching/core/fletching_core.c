@@ -844,8 +844,8 @@ static bool no_library(const struct vendor_library* self, struct failure* failur
     append(names, sizeof names, ", ", *name);
     if (open_library(*name, false) != NULL) continue;  // available to the next call
     library_error(*name, reason, sizeof reason);
-    end_at_character(reason);
-    copy_printable(shown, sizeof shown, reason);  // a path may have any bytes
+    // A path may have any bytes. An incomplete character at the end of the reason does not fit.
+    copy_printable(shown, sizeof shown, reason);
     append(reasons, sizeof reasons, "; ", shown);
   }
   if (names[0] == '\0') {
