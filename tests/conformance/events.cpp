@@ -9,6 +9,7 @@
 #include "fletching/events.h"
 #include "gated.hpp"
 #include "producer.h"
+#include "waits.hpp"
 
 namespace fletching::conformance {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 // vulkan and ext_dev need more than a stream for a wait.
 constexpr std::array kBackends{"cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host", "opencl"};
 constexpr const char* kCase = "record_batch";
-constexpr int kTurns = 1000;  // yields that give a faulty wait time to return too early
 
 /// An array behind a shut gate, and queues that read it.
 class Scenario {
@@ -86,15 +86,18 @@ void play_is_ready(Case& played, const FletchingSubject& subject, const char* ba
 void play_synchronize(Case& played, const FletchingSubject& subject, const char* backend) {
   Scenario scenario(played, backend);
   scenario.control();
-  std::atomic<bool> is_open = false;
+  std::atomic<bool> has_returned = false;
+  bool is_early = false;
+  const Threads idle = other_threads();
   std::thread opener([&] {
-    for (int i = 0; i < kTurns; ++i) std::this_thread::yield();
-    is_open = true;
+    await_rest(idle);
+    is_early = has_returned;
     scenario.open();
   });
   must(played, subject, subject.synchronize, scenario.array());
-  if (!is_open) played.wrong("expected a wait until the gate opens, got a return before");
+  has_returned = true;
   opener.join();
+  if (is_early) played.wrong("expected a wait until the gate opens, got a return before");
   const Queue queue = scenario.make_queue();
   scenario.read(queue);
   scenario.verify("after the wait", queue, FLETCHING_PRODUCER_NEW);
@@ -131,8 +134,9 @@ void play_release_after(Case& played, const FletchingSubject& subject, const cha
   const Queue queue = scenario.make_queue();
   must(played, subject, subject.wait_on, scenario.array(), handle(queue));
   scenario.read(queue);
+  const Threads idle = other_threads();
   must(played, subject, subject.release_after, scenario.array(), handle(queue));
-  for (int i = 0; i < kTurns; ++i) std::this_thread::yield();
+  await_rest(idle);
   if (live_arrays() != all) played.wrong("expected no release before the stream is done");
   if (scenario.array()->array.release != nullptr)
     played.wrong("expected an array that is moved in");

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -14,10 +15,11 @@ namespace {
 
 constexpr const char* kRule = "sync-event.waited-before-access";
 constexpr int kLooks = 20;
-constexpr int kMostSleeps = 400;    // looks at threads that sleep: 0.2 seconds or longer
-constexpr useconds_t kPause = 500;  // microseconds between looks, to leave the processor idle
-constexpr double kMostSeconds = 1;  // of processor time
-constexpr int kMostRests = 50;      // for a release on another thread
+constexpr int kMostSleeps = 400;       // looks at threads that sleep: 0.2 seconds or longer
+constexpr useconds_t kPause = 500;     // microseconds between looks, to leave the processor idle
+constexpr double kMostSeconds = 1;     // of processor time
+constexpr double kMostPerLook = 0.01;  // more is a pause of the machine
+constexpr int kMostRests = 50;         // for a release on another thread
 
 double seconds(clockid_t clock) noexcept {
   timespec time{};
@@ -87,9 +89,13 @@ Threads other_threads() {
 }
 
 void await_rest(const Threads& idle) {
-  const double begin = others_seconds();
+  double before = others_seconds();
+  double computed = 0;
   int sleeps = 0;
-  for (int looks = 0; looks < kLooks && others_seconds() - begin < kMostSeconds;) {
+  for (int looks = 0; looks < kLooks && computed < kMostSeconds;) {
+    const double now = others_seconds();
+    computed += (std::min)(now - before, kMostPerLook);
+    before = now;
     const Rest rest = rest_of_others(idle);
     if (rest == Rest::kSleeps) ++sleeps;
     const bool is_at_rest = rest == Rest::kWaits || (rest == Rest::kSleeps && sleeps > kMostSleeps);

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -71,10 +73,30 @@ def test_hanging_check_is_reported() -> None:
     assert found.hung == "two"
 
 
-# The limit ends the program, not a result.
-def test_hanging_program_keeps_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PROGRAM_SECONDS, "0.5")
-    found = run(f"{OK}; echo 'two ...' >&2; sleep 600")
+@pytest.fixture
+def hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The commands of a program that hang. Its time is over as soon as they run."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    class Limit(threading.Thread):
+        def __init__(self, _: float, end: Callable[[], None]) -> None:
+            super().__init__()
+            self.end = end
+
+        def run(self) -> None:
+            pipe.read_text(encoding="utf-8")
+            self.end()
+
+        def cancel(self) -> None:
+            self.join()
+
+    monkeypatch.setattr(threading, "Timer", Limit)
+    return f"echo >{pipe}; sleep 600"
+
+
+def test_hanging_program_keeps_rows(hang: str) -> None:
+    found = run(f"{OK}; echo 'two ...' >&2; {hang}")
     assert [row.verdict for row in found.rows] == ["ok", "FAILED"]
     assert found.rows[1].reason.endswith("at: two ...")
     assert found.hung == "bash"
@@ -158,12 +180,9 @@ HUNG = """[ RUN      ] S.One
 """
 
 
-def test_hanging_googletest_keeps_passed_tests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hanging_googletest_keeps_passed_tests(tmp_path: Path, hang: str) -> None:
     assert list(read_output(HUNG)) == [Row("GoogleTest S", "ok", 1, "tests, before it hung")]
-    monkeypatch.setenv(PROGRAM_SECONDS, "0.5")
-    found = googletest_findings(script(tmp_path, f"printf '{HUNG}'; sleep 600"), os.environ)
+    found = googletest_findings(script(tmp_path, f"printf '{HUNG}'; {hang}"), os.environ)
     assert found.rows[-1].reason.endswith("[ RUN      ] S.Two")
     assert found.hung == "program"
 

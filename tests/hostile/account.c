@@ -15,6 +15,7 @@
 enum {
   kPatienceSeconds = 60, /* unless FLETCHING_HOSTILE_SECONDS says another number */
   kReleaseSeconds = 2,   /* for a thread of the code under test that is about to release */
+  kStepsPerSecond = 100, /* of a wait during which the machine may pause */
   kMaxThreads = 8
 };
 
@@ -210,6 +211,18 @@ static struct timespec After(int seconds) {
   return end;
 }
 
+/* The caller holds the lock. */
+static void WaitForReleases(int seconds) {
+  int steps = seconds * kStepsPerSecond;
+  while ((counters.live_structs != 0 || counters.live_tasks != 0) && steps > 0) {
+    struct timespec end = After(0);
+    end.tv_nsec += 1000000000 / kStepsPerSecond;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&changed, &lock, &end) != 0) --steps;
+  }
+}
+
 int WaitForTasks(void) {
   const struct timespec end = After(PatienceSeconds());
   pthread_mutex_lock(&lock);
@@ -321,10 +334,7 @@ int FletchingHostileFinish(struct FletchingMessage* message) {
          pthread_cond_timedwait(&changed, &lock, &end) == 0) {
   }
   const int patience = PatienceSeconds();
-  const struct timespec released = After(patience < kReleaseSeconds ? patience : kReleaseSeconds);
-  while ((counters.live_structs != 0 || counters.live_tasks != 0) &&
-         pthread_cond_timedwait(&changed, &lock, &released) == 0) {
-  }
+  WaitForReleases(patience < kReleaseSeconds ? patience : kReleaseSeconds);
   const int code = WhatIsWrong(message);
   FinishTensors();
   counters = (struct FletchingHostileCounters){0};

@@ -23,7 +23,7 @@ LIBRARIES = ROOT / "build" / "lib"
 # Large folders that the tests do not need.
 _LEFT_OUT = ("docs/",)
 # A call through a wrong signature may never return.
-_SECONDS = 300
+_SECONDS = 1200
 
 
 @dataclass(frozen=True)

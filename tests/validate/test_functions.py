@@ -98,7 +98,7 @@ def test_crash_is_finding_with_last_call(library: Library) -> None:
 
 
 def test_hang_is_finding_with_last_call(library: Library) -> None:
-    options = ["--as", "stream-producer", "--case", "read", "--timeout", "1", "--json"]
+    options = ["--as", "stream-producer", "--case", "read", "--timeout", "5", "--json"]
     run = validate(f"{library('HANGS')}:count_stream", *options)
     assert (run.code, run.rules()) == (1, {"check.hang"})
     assert run.report["findings"][0]["message"].endswith("last call: get_next[2]")

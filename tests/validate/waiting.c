@@ -169,7 +169,7 @@ static void* WaitOnOneThread(void* arrays) {
   while (read(*(int*)arrays, &array, sizeof array) == sizeof array) {
     FletchingDeviceArraySynchronize(&array, NULL);
     ReadOnHost(&array);
-    Sleep(100);
+    Sleep(50);
     Release(&array);
   }
   return NULL;

@@ -1291,7 +1291,6 @@ static void test_destroyed_context_releases_kept_array(void) {
   fake_wait_for_asked(4);
   CHECK(releases == 0);
   fake.is_destroyed = true;
-  fake.is_captured = false;
   fake_wait_for_release(&releases, 3);
   CHECK(fake.recorded_in == NULL);
 }

@@ -29,7 +29,7 @@ static struct {
   /* CUDA: the context stack of the test's thread. Other threads have separate stacks. */
   int primary[2];
   int created;              /* a context of device 1 that is not the primary one */
-  atomic_bool is_destroyed; /* the created context */
+  atomic_bool is_destroyed; /* the created context; ends the capture once it is reported */
   bool is_active[2];
   uint32_t memory_kind; /* of every address */
   int references[2];
@@ -106,7 +106,10 @@ static int32_t get_device_of_context(CUdevice* device) {
 static int32_t get_context_id(CUcontext context, uint64_t* id) {
   const void* asked = context != NULL ? context : fake_current();
   if (asked == NULL) return CUDA_ERROR_INVALID_CONTEXT;
-  if (asked == &fake.created && fake.is_destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (asked == &fake.created && fake.is_destroyed) {
+    fake.is_captured = false;
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  }
   *id = (uint64_t)(uintptr_t)asked;
   return 0;
 }

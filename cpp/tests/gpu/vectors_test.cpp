@@ -92,6 +92,7 @@ class Vectors : public Gated<Api> {
     Api::synchronize(this->producer_);
     EXPECT_EQ(made.parents.count(), released == "never" ? 0 : 1);
     EXPECT_TRUE(this->control_.comes_to(alive)) << "something leaks";
+    await_releases();
   }
 
  private:
@@ -158,10 +159,18 @@ class Vectors : public Gated<Api> {
     EXPECT_EQ(ready != 0, vector.at("answer").get<bool>());
   }
 
-  static std::int64_t leaked_arrays() {
+  static FletchingReleaseCounts release_counts() {
     FletchingReleaseCounts counts;
     FletchingPendingReleases(&counts, nullptr);
-    return counts.leaked;
+    return counts;
+  }
+
+  static std::int64_t leaked_arrays() { return release_counts().leaked; }
+
+  /// The thread of a release calls the driver afterwards too, and must not meet the next vector's
+  /// faults.
+  static void await_releases() {
+    while (release_counts().pending + release_counts().running > 0) std::this_thread::yield();
   }
 
   /// Records and completes the test's event, then shuts the gate: later work on the producer's
