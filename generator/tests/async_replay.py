@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 20  # seconds after which a waiting thread counts as hung
+PATIENCE = 120  # seconds after which a waiting thread counts as hung
 EINVAL = 22
 INVALID = -1  # for extract_data: it returns 0 and an invalid array
 Step = dict[str, Any]

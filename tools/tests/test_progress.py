@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def test_long_task_prints_lines_periodically(
         for _ in range(3):
             looked.acquire()
     said = capsys.readouterr().out
-    assert "build: bow 30 of 90; quiver 0 s\n" in said or "build: bow 30 of 90\n" in said
+    assert re.search(r"build: bow 30 of 90(; quiver \d+ s)?\n", said)
 
 
 def test_bar_shows_remaining_time() -> None:
@@ -111,7 +112,7 @@ def test_failed_build_does_not_stop_others(
     }
     said = capsys.readouterr().out
     assert "build: bow     FAILED" in said and "\n    why\n" in said
-    assert "build: quiver  ok (0 s)" in said
+    assert re.search(r"build: quiver  ok \(\d+ s\)", said)
 
 
 def test_roundtrip_option_runs_roundtrip_build(folder: Path) -> None:

@@ -125,7 +125,7 @@ def test_closed_loop_cancels(producer: Producer) -> None:
     loop = asyncio.new_event_loop()
 
     async def connect() -> AsyncDeviceArrayStream:
-        return received(10**9, window=10**6)
+        return received(10**9, window=10**9)
 
     stream = loop.run_until_complete(connect())
     loop.close()

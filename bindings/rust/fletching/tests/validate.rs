@@ -5,7 +5,7 @@
 #![cfg(all(feature = "validate", feature = "async", not(miri)))]
 
 use std::ptr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fletching::validate::{
     check, report_live, validate_handler, validate_stream, Finding, Level, Stress, Validation,
@@ -18,9 +18,12 @@ use fletching_testing::corpus::{each, Kind};
 use fletching_testing::library;
 use smol::stream::StreamExt;
 
-/// Loads the library by path. The loader then finds it by name.
-fn load() {
+/// Loads the library by path; the loader then finds it by name. Locks out other tests, because
+/// `report_live` reports their structs too.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
     library::open("fletching").expect("libfletching");
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn schema(format: &str) -> Schema {
@@ -36,7 +39,7 @@ fn rules(findings: &[Finding]) -> Vec<&str> {
 
 #[test]
 fn check_corpus_array_finds_expected_rule() {
-    load();
+    let _alone = alone();
     // SAFETY: the buffers of the corpus are as long as its structs and offsets specify.
     let data = unsafe { Level::data() };
     each(Kind::Array, |case| {
@@ -58,7 +61,7 @@ fn check_corpus_array_finds_expected_rule() {
 
 #[test]
 fn check_array_of_other_type_describes_finding() {
-    load();
+    let _alone = alone();
     let array = Array::from(vec![1i32, 2]);
     assert_eq!(check(&array, &schema("i"), Level::SHAPE).unwrap(), []);
     let findings = check(&array, &schema("u"), Level::SHAPE).unwrap();
@@ -74,7 +77,7 @@ fn check_array_of_other_type_describes_finding() {
 
 #[test]
 fn check_released_array_returns_finding() {
-    load();
+    let _alone = alone();
     let released = DeviceArray::default();
     let findings = check(&released, &schema("i"), Level::SHAPE).unwrap();
     assert_eq!(findings.len(), 1, "{findings:?}");
@@ -84,7 +87,6 @@ type Found = Arc<Mutex<Vec<Finding>>>;
 
 /// Returns a stream of one array of type "i" under validation, and the list of findings.
 fn stream(format: &str, how: impl Into<Validation>) -> (DeviceArrayStream, Found) {
-    load();
     let batches = [Ok(Array::from(vec![1i32]).into())];
     let stream =
         DeviceArrayStream::from_batches(schema(format), ArrowDeviceType::CPU, batches).unwrap();
@@ -96,6 +98,7 @@ fn stream(format: &str, how: impl Into<Validation>) -> (DeviceArrayStream, Found
 
 #[test]
 fn validate_stream_correct_use_reports_no_finding() {
+    let _alone = alone();
     let stress = Stress::POISON | Stress::MOVE | Stress::PRIVATE_DATA | Stress::THREAD;
     for how in [
         Level::SHAPE.into(),
@@ -112,6 +115,7 @@ fn validate_stream_correct_use_reports_no_finding() {
 
 #[test]
 fn validate_stream_poisons_released_batch() {
+    let _alone = alone();
     for (how, is_poisoned) in [
         (Level::PROTOCOL.into(), false),
         (Level::PROTOCOL.with(Stress::POISON), true),
@@ -132,6 +136,7 @@ fn validate_stream_poisons_released_batch() {
 
 #[test]
 fn validate_stream_reports_batch_of_other_type_at_shape_level() {
+    let _alone = alone();
     for (level, count) in [(Level::PROTOCOL, 0), (Level::SHAPE, 1)] {
         let (stream, found) = stream("u", level);
         let mut reader = stream.into_iter();
@@ -145,6 +150,7 @@ fn validate_stream_reports_batch_of_other_type_at_shape_level() {
 
 #[test]
 fn validate_stream_catches_panic_of_report() {
+    let _alone = alone();
     let (inner, _) = stream("u", Level::PROTOCOL);
     let stream = validate_stream(inner, Level::SHAPE, |_| panic!("report")).unwrap();
     let mut reader = stream.into_iter();
@@ -154,7 +160,7 @@ fn validate_stream_catches_panic_of_report() {
 
 #[test]
 fn validate_released_stream_returns_einval() {
-    load();
+    let _alone = alone();
     let released: Owner<fletching::abi::ArrowArrayStream> = Owner::default();
     let kept = Arc::new(());
     let report = Arc::clone(&kept);
@@ -165,7 +171,6 @@ fn validate_released_stream_returns_einval() {
 
 /// Returns a consumer's handler under validation, its stream, and the list of findings.
 fn handler() -> (fletching::AsyncHandler, AsyncStream, Found) {
-    load();
     let (handler, stream) = AsyncStream::new(AsyncOptions::default());
     let found = Found::default();
     let report = Arc::clone(&found);
@@ -179,6 +184,7 @@ fn handler() -> (fletching::AsyncHandler, AsyncStream, Found) {
 
 #[test]
 fn validate_handler_correct_stream_reports_no_finding() {
+    let _alone = alone();
     let (handler, mut stream, found) = handler();
     let batches = smol::stream::iter([Ok(DeviceArray::from(Array::from(vec![1i32])))]);
     let sending = AsyncProducer::new(schema("i"), ArrowDeviceType::CPU, batches).send(handler);
@@ -193,6 +199,7 @@ fn validate_handler_correct_stream_reports_no_finding() {
 
 #[test]
 fn validate_handler_reports_batch_before_schema() {
+    let _alone = alone();
     let (handler, _stream, found) = handler();
     let raw = handler.as_ptr();
     // SAFETY: the layer accepts calls in any order.
@@ -208,9 +215,10 @@ fn validate_handler_reports_batch_before_schema() {
 
 #[test]
 fn report_live_counts_batch_of_caller() {
+    let _alone = alone();
     let [(first, _), (second, found)] = [(); 2].map(|()| stream("i", Level::PROTOCOL));
     let batches = [first, second].map(|stream| stream.into_iter().next());
-    assert!(report_live().unwrap() >= 2); // other tests have batches too
+    assert_eq!(report_live().unwrap(), 2);
     assert_eq!(found.lock().unwrap().len(), 1);
     drop(batches);
 }

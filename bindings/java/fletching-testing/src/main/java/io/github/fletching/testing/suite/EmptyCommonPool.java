@@ -6,7 +6,6 @@ import io.github.fletching.AsyncDeviceStream;
 import io.github.fletching.AsyncDeviceStreams;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.abi.DeviceType;
-import java.util.concurrent.TimeUnit;
 
 /** A program that sends a stream when the common pool may have no threads. */
 public final class EmptyCommonPool {
@@ -20,7 +19,7 @@ public final class EmptyCommonPool {
           DeviceType.CPU,
           subscriber -> {},
           stream.handlerAddress());
-      stream.schema().toCompletableFuture().get(30, TimeUnit.SECONDS).close();
+      stream.schema().toCompletableFuture().join().close();
       System.out.println("arrived");
     }
   }
