@@ -558,7 +558,9 @@ func TestAllocatedTensorIsValidated(t *testing.T) {
 	repository.Need(t)
 	const inside = "FLETCHING_TEST_VALIDATED"
 	if os.Getenv(inside) == "" {
-		again := exec.Command(os.Args[0], "-test.run=^TestAllocatedTensorIsValidated$")
+		command := strings.Fields(os.Getenv("RUNNER")) // an emulator, or none
+		command = append(command, os.Args[0], "-test.run=^TestAllocatedTensorIsValidated$")
+		again := exec.Command(command[0], command[1:]...)
 		library := filepath.Join(repository.Libraries(), "libfletching.so")
 		again.Env = append(os.Environ(), inside+"=1", "FLETCHING_VALIDATE=log", "FLETCHING_LIBRARY="+library)
 		output, err := again.CombinedOutput()
