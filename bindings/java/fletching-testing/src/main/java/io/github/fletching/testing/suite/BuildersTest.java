@@ -58,7 +58,7 @@ class BuildersTest {
     assertEquals(0, raw.child(0).get("buffers")); // no buffers: NULL
     assertEquals(0, raw.child(0).get("children"));
     assertEquals(256, new Pointer(raw.child(1).get("buffers")).getLong(0));
-    try (Array array = Array.wrap(raw.address())) {
+    try (Array array = raw.give(Array::wrap)) {
       assertEquals(9, array.dictionary().length());
       assertEquals(2, array.child(1).length());
       assertTrue(array.child(1).dictionary().isReleased());
@@ -107,7 +107,7 @@ class BuildersTest {
     assertEquals(0, raw.get("metadata") % 8);
     assertEquals(0, raw.child(0).get("metadata"));
     assertEquals("+s", new Pointer(raw.get("format")).getString(0, "UTF-8"));
-    try (Schema schema = Schema.wrap(raw.address());
+    try (Schema schema = raw.give(Schema::wrap);
         Schema again = schema.view().toBuilder().build()) {
       for (Schema each : new Schema[] {schema, again}) {
         assertEquals("+s", each.format());

@@ -62,7 +62,7 @@ class ChecksTest {
     array.build(null).moveTo(raw.address());
     long before = raw.get(field);
     raw.set(field, value);
-    try (Array changed = Array.wrap(raw.address());
+    try (Array changed = raw.give(Array::wrap);
         Schema schema = type("i").build()) {
       Raw moved = Raw.arrayAt(changed.address());
       assertInvalid(text, () -> changed.check(schema));
@@ -230,7 +230,7 @@ class ChecksTest {
     type("+s", type("i")).build().moveTo(raw.address());
     long children = raw.get("children");
     raw.set("children", 0);
-    try (Schema schema = Schema.wrap(raw.address())) {
+    try (Schema schema = raw.give(Schema::wrap)) {
       Raw moved = Raw.schemaAt(schema.address());
       assertInvalid(
           "top level: children of the schema is NULL (rule schema.children-null-only-when-none)",

@@ -98,7 +98,6 @@ final class CoreTensors {
         text ->
             C.FletchingTensorImport(
                 tensor.address(), null, options, schema.memory, array.memory, flags, text));
-    return new Imported(
-        Schema.wrap(schema.address()), DeviceArray.wrap(array.address()), flags.getValue());
+    return new Imported(schema.give(Schema::wrap), array.give(DeviceArray::wrap), flags.getValue());
   }
 }

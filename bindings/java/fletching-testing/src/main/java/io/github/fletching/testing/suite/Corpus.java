@@ -75,14 +75,14 @@ public final class Corpus {
     public Schema schema() {
       Raw raw = Raw.schema();
       Peer.call(name, message -> C.FletchingCorpusExportSchema(name, raw.address(), message));
-      return Schema.wrap(raw.address());
+      return raw.give(Schema::wrap);
     }
 
     /** Returns the array, in CPU memory. */
     public DeviceArray array() {
       Raw raw = Raw.deviceArray();
       Peer.call(name, message -> C.FletchingCorpusExportArray(name, raw.address(), message));
-      return DeviceArray.wrap(raw.address());
+      return raw.give(DeviceArray::wrap);
     }
 
     /** Fails unless each export was released exactly once. */

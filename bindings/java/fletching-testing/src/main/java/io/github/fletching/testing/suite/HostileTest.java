@@ -27,7 +27,7 @@ class HostileTest {
         FletchingException error =
             errorOf(
                 () -> {
-                  try (DeviceArrayStream stream = DeviceArrayStream.wrap(raw.address())) {
+                  try (DeviceArrayStream stream = raw.give(DeviceArrayStream::wrap)) {
                     stream.strict().forEach(batch -> batch.close());
                   }
                 });

@@ -161,7 +161,7 @@ class LifetimeTest {
     for (int i = 0; i < 2; i++) {
       Array child = new ArrayBuilder(1).build(new Counted(closed, "child " + i));
       child.attach(new Counted(closed, "attached " + i));
-      Array.wrap(there.child(i).address()).close();
+      there.child(i).give(Array::wrap).close();
       child.moveTo(there.child(i).address());
     }
     there.release();

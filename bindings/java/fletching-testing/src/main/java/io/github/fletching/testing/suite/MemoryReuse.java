@@ -54,7 +54,7 @@ public final class MemoryReuse {
     Map<String, Runnable> uses = new LinkedHashMap<>();
     uses.put("close", () -> leaf().close());
     uses.put("several", MemoryReuse::several);
-    uses.put("move", () -> Array.wrap(Raw.exported(leaf()).address()).close());
+    uses.put("move", () -> Raw.exported(leaf()).give(Array::wrap).close());
     uses.put("devices", () -> leaf().toDevice().toHost().close());
     uses.put("share", () -> leaf().share().close());
     uses.put("children", MemoryReuse::children);

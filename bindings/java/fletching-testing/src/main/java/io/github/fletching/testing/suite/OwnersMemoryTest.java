@@ -43,7 +43,7 @@ class OwnersMemoryTest {
     if (!event) {
       raw.device().set("sync_event", 0);
     }
-    return DeviceArray.wrap(raw.address());
+    return raw.give(DeviceArray::wrap);
   }
 
   /** Without an event the parent is independent, so it does not wait for its children. */
@@ -85,7 +85,7 @@ class OwnersMemoryTest {
   void takeChildDoesNotCopyReservedBytes() {
     Raw raw = foreign.deviceArray("a", 2, true);
     raw.device().set("reserved", -1);
-    DeviceArray parent = DeviceArray.wrap(raw.address());
+    DeviceArray parent = raw.give(DeviceArray::wrap);
     List<DeviceArray> parts =
         new ArrayList<>(List.of(parent.takeChild(0), parent.takeDictionary()));
     for (DeviceArray part : parts) {
@@ -101,7 +101,7 @@ class OwnersMemoryTest {
 
     Raw other = foreign.deviceArray("b", 1, false);
     other.device().set("reserved", -1);
-    try (Shared<DeviceArray> shared = DeviceArray.wrap(other.address()).share()) {
+    try (Shared<DeviceArray> shared = other.give(DeviceArray::wrap).share()) {
       for (DeviceArray part : List.of(shared.column(0), shared.view())) {
         Raw there = exported(part);
         assertArrayEquals(new long[3], there.reserved());
@@ -119,7 +119,7 @@ class OwnersMemoryTest {
     ForeignStructs.Release careless = foreign.keep(self -> calls[0]++);
     for (boolean isAttached : new boolean[] {false, true}) {
       Raw raw = Raw.array().set("release", ForeignStructs.function(careless));
-      Array array = Array.wrap(raw.address());
+      Array array = raw.give(Array::wrap);
       if (isAttached) {
         array.attach(new Counted(closed, "attached"));
         Raw there = Raw.exported(array);
@@ -162,7 +162,7 @@ class OwnersMemoryTest {
     Supplier<Raw> other =
         () ->
             Raw.array().set("release", ForeignStructs.function(record)).set("private_data", number);
-    Array array = Array.wrap(other.get().address());
+    Array array = other.get().give(Array::wrap);
     array.attach(new Counted(closed, "other"));
     array.close();
     assertEquals(number, found[0]);
@@ -172,7 +172,7 @@ class OwnersMemoryTest {
     Raw device = foreign.deviceArray("a", 1, false);
     long own = device.get("private_data");
     device.set("private_data", number).set("release", ForeignStructs.function(record));
-    DeviceArray parent = DeviceArray.wrap(device.address());
+    DeviceArray parent = device.give(DeviceArray::wrap);
     DeviceArray child = parent.takeChild(0);
     parent.close();
     child.close();

@@ -67,7 +67,7 @@ class OwnersTest {
     assertTrue(array.isReleased());
     array.close();
     assertClosed(closed);
-    Array back = Array.wrap(there.address());
+    Array back = there.give(Array::wrap);
     assertTrue(there.isReleased());
     assertEquals(3, back.length());
     back.close();
@@ -135,7 +135,7 @@ class OwnersTest {
     assertInvalid("wrap: array is NULL: expected an address", () -> Array.wrap(0));
     assertInvalid(
         "wrap: device array is released: expected a live struct",
-        () -> DeviceArray.wrap(Raw.deviceArray().address()));
+        () -> Raw.deviceArray().give(DeviceArray::wrap));
     assertInvalid("wrap: schema is NULL: expected an address", () -> Schema.wrap(0));
     try (Array array = table()) {
       assertInvalid("moveTo: address is NULL: expected room for a struct", () -> array.moveTo(0));
@@ -188,7 +188,7 @@ class OwnersTest {
     first.release();
     assertClosed(closed);
     assertEquals(3, second.get("length"));
-    Array.wrap(second.address()).close();
+    second.give(Array::wrap).close();
     assertClosed(closed, "table");
   }
 
@@ -239,13 +239,13 @@ class OwnersTest {
       table().moveTo(there.address());
       there.child(0).set("n_children", 0);
       there.set("n_children", count);
-      Array array = Array.wrap(there.address());
+      Array array = there.give(Array::wrap);
       assertEquals(0, array.childCount());
       there.set("n_children", 2); // the struct was moved: no effect
       Raw raw = Raw.array();
       array.moveTo(raw.address());
       raw.set("n_children", 2);
-      Array.wrap(raw.address()).close();
+      raw.give(Array::wrap).close();
       assertClosed(closed, "table");
     }
   }
@@ -259,7 +259,7 @@ class OwnersTest {
     new ArrayBuilder(1).build(object("other")).moveTo(other.address());
     Raw replaced = there.child(1).move(Raw.array());
     other.move(there.child(1));
-    DeviceArray table = DeviceArray.wrap(there.address());
+    DeviceArray table = there.give(DeviceArray::wrap);
     DeviceArray first = table.takeChild(0);
     table.close();
     assertClosed(closed, "other");
@@ -345,7 +345,7 @@ class OwnersTest {
     assertClosed(closed, "table");
     Raw raw = new ForeignStructs().deviceArray("a", 0, false);
     raw.device().setInt("device_type", 1);
-    try (DeviceArray onHost = DeviceArray.wrap(raw.address())) {
+    try (DeviceArray onHost = raw.give(DeviceArray::wrap)) {
       assertInvalid("toHost: sync_event not NULL: expected none on cpu", onHost::toHost);
     }
     try (DeviceArray cuda = deviceTable(0)) {
@@ -357,7 +357,7 @@ class OwnersTest {
   @Test
   void closeReleasesDictionaryAtOnce() {
     ForeignStructs foreign = new ForeignStructs();
-    DeviceArray parent = DeviceArray.wrap(foreign.deviceArray("a", 2, true).address());
+    DeviceArray parent = foreign.deviceArray("a", 2, true).give(DeviceArray::wrap);
     DeviceArray child = parent.takeChild(0);
     parent.close();
     assertClosed(foreign.log, "a1", "ad");
@@ -383,9 +383,9 @@ class OwnersTest {
     Raw there = Raw.array();
     table().moveTo(there.address());
     Raw copy = there.copy(Raw.array());
-    Array.wrap(there.address()).close();
+    there.give(Array::wrap).close();
     assertClosed(closed, "table");
-    Array.wrap(copy.address()).close();
+    copy.give(Array::wrap).close();
     assertTrue(log.take().toString().contains("invalid handle"));
   }
 }

@@ -15,8 +15,10 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongFunction;
 import org.junit.jupiter.api.function.Executable;
 
 /** A struct in the test's memory, as C sees it. */
@@ -83,6 +85,16 @@ final class Raw {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY, address());
   }
 
+  /** Calls a function with the address. An address alone does not keep the memory. */
+  <T> T give(LongFunction<T> taker) {
+    try {
+      return taker.apply(address());
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /** Keep this object reachable while the address is used. */
   long address() {
     return memory == null ? base : Pointer.nativeValue(memory);
   }

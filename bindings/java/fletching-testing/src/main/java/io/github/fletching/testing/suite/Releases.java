@@ -105,7 +105,7 @@ final class Releases {
         .setInt("device_type", type.value())
         .set("device_id", deviceId)
         .set("sync_event", event);
-    DeviceArray array = DeviceArray.wrap(raw.address());
+    DeviceArray array = raw.give(DeviceArray::wrap);
     Reference.reachabilityFence(raw);
     return array;
   }

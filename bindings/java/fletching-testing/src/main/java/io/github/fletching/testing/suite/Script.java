@@ -75,9 +75,7 @@ final class Script {
     }
 
     BatchStream<? extends ArrayOwner> wrap(Raw stream) {
-      return this == PLAIN
-          ? ArrayStream.wrap(stream.address())
-          : DeviceArrayStream.wrap(stream.address());
+      return this == PLAIN ? stream.give(ArrayStream::wrap) : stream.give(DeviceArrayStream::wrap);
     }
   }
 

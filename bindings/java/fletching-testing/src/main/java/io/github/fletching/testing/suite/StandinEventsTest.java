@@ -182,7 +182,7 @@ class StandinEventsTest {
             Releases releases = new Releases();
             releases.array(gpu.type).moveTo(raw.address());
             raw.set("n_children", count);
-            try (DeviceArray array = DeviceArray.wrap(raw.address())) {
+            try (DeviceArray array = raw.give(DeviceArray::wrap)) {
               assertFails(
                   EINVAL,
                   () -> array.exportWithEvent(gated.ofProducer()),

@@ -51,7 +51,7 @@ class StreamsTest {
   private ArrayStream through(Iterator<Array> batches) {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), batches).moveTo(raw.address());
-    return ArrayStream.wrap(raw.address());
+    return raw.give(ArrayStream::wrap);
   }
 
   private ArrayStream three() {
@@ -112,7 +112,7 @@ class StreamsTest {
     assertThrows(IllegalStateException.class, stream::schema);
     assertThrows(IllegalStateException.class, () -> stream.moveTo(Raw.stream().address()));
     stream.close();
-    try (ArrayStream moved = ArrayStream.wrap(there.address())) {
+    try (ArrayStream moved = there.give(ArrayStream::wrap)) {
       moved.next().close();
     }
     assertClosed(closed, "batch 1");
@@ -362,7 +362,7 @@ class StreamsTest {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), List.of(batch(1)).iterator()).moveTo(raw.address());
     raw.set("get_schema", ForeignStructs.function(getSchema));
-    self[0] = ArrayStream.wrap(raw.address());
+    self[0] = raw.give(ArrayStream::wrap);
     assertTrue(self[0].hasNext());
     assertError(28, "errno 28", self[0]::schema);
     assertEquals(List.of(true), more);
@@ -434,7 +434,7 @@ class StreamsTest {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), List.<Array>of().iterator()).moveTo(raw.address());
     raw.set("get_next", 0);
-    try (ArrayStream stream = ArrayStream.wrap(raw.address())) {
+    try (ArrayStream stream = raw.give(ArrayStream::wrap)) {
       assertError(
           22,
           "ArrowArrayStream.get_next: NULL: expected a callback; hint: fix the producer (rule"
@@ -447,7 +447,7 @@ class StreamsTest {
     DeviceArray batch = new ArrayBuilder(1).buffers(0, 0).buildOn(found, 0, 0, null);
     Raw raw = Raw.deviceStream();
     DeviceArrayStream.of(schema(), promised, List.of(batch).iterator()).moveTo(raw.address());
-    return DeviceArrayStream.wrap(raw.address());
+    return raw.give(DeviceArrayStream::wrap);
   }
 
   private boolean mayRead(DeviceType promised, DeviceType found) {

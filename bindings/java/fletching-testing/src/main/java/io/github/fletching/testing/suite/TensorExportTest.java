@@ -382,7 +382,7 @@ class TensorExportTest {
     Raw raw = Raw.schema();
     INT.build().moveTo(raw.address());
     raw.set("metadata", foreign.bytes(0xFF, 0xFF, 0xFF, 0xFF));
-    try (Schema schema = Schema.wrap(raw.address());
+    try (Schema schema = raw.give(Schema::wrap);
         DeviceArray array = onCpu(array(1))) {
       assertFails(
           EINVAL,

@@ -226,7 +226,7 @@ class TreesTest {
   void viewRejectsTooDeepForeignArray() {
     for (String field : List.of("children", "dictionary")) {
       Raw raw = deep(Raw::array, field, foreign.array("leaf", 0, false));
-      try (Shared<Array> shared = Array.wrap(raw.address()).share()) {
+      try (Shared<Array> shared = raw.give(Array::wrap).share()) {
         assertInvalid("view: the struct or a descendant is " + TOO_DEEP, shared::view);
         if (field.equals("children")) {
           shared.column(0).close(); // exactly 256 levels
@@ -241,7 +241,7 @@ class TreesTest {
     for (String field : List.of("children", "dictionary")) {
       Supplier<Raw> make = () -> Raw.schema().set("format", foreign.text("+s"));
       Raw raw = deep(make, field, foreign.schema("leaf"));
-      try (Schema schema = Schema.wrap(raw.address())) {
+      try (Schema schema = raw.give(Schema::wrap)) {
         String text = "toBuilder: the struct or a descendant is " + TOO_DEEP;
         assertInvalid(text, schema.view()::toBuilder);
         SchemaView below = field.equals("children") ? schema.child(0) : schema.dictionary();
@@ -258,7 +258,7 @@ class TreesTest {
   void viewRejectsOneMalformedStruct() {
     Raw parent = foreign.array("a", 2, true);
     parent.child(0).release();
-    try (Shared<Array> shared = Array.wrap(parent.address()).share()) {
+    try (Shared<Array> shared = parent.give(Array::wrap).share()) {
       String text = ": the struct or a descendant is released or moved out";
       assertInvalid("view" + text, shared::view);
       assertInvalid("column" + text, () -> shared.column(0));
@@ -272,7 +272,7 @@ class TreesTest {
       raw.child(0).set("n_children", count);
       Raw child = raw.child(0);
       String text = "has n_children out of range: expected 0 to 4194304, got " + count;
-      try (Shared<Array> shared = Array.wrap(raw.address()).share()) {
+      try (Shared<Array> shared = raw.give(Array::wrap).share()) {
         assertInvalid("view: the struct or a descendant " + text, shared::view);
         child.set("n_children", 0);
         shared.view().close();
@@ -283,7 +283,7 @@ class TreesTest {
     Raw without = foreign.array("c", 2, true);
     Raw child = without.child(0);
     child.set("n_children", 5);
-    try (Shared<Array> shared = Array.wrap(without.address()).share()) {
+    try (Shared<Array> shared = without.give(Array::wrap).share()) {
       assertInvalid(
           "view: the struct or a descendant has children NULL: expected a list of 5", shared::view);
       child.set("n_children", 1).set("children", foreign.longs(0));
@@ -298,7 +298,7 @@ class TreesTest {
     for (String field : List.of("format", "name")) {
       Raw raw = foreign.schema("x");
       raw.set(field, foreign.bytes('a', 0xFF, 0));
-      try (Schema schema = Schema.wrap(raw.address())) {
+      try (Schema schema = raw.give(Schema::wrap)) {
         assertEquals("a\uFFFD", field.equals("name") ? schema.name() : schema.format());
         String at = field.equals("name") ? "field \"a\uFFFD\"" : "field \"x\"";
         assertInvalid(
