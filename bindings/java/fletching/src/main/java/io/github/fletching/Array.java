@@ -21,6 +21,9 @@ public final class Array extends ArrayOwner {
    * are correct, no other party releases it, and its release callback may run on any thread. These
    * are the only guarantees required of the caller. Buffers are never read.
    *
+   * <p>The address does not keep a Java object reachable: one that owns the struct's memory, such
+   * as JNA's {@code Memory}, must be used after the call ({@code Reference.reachabilityFence}).
+   *
    * @param address the address of a struct
    * @return the owner
    * @throws FletchingException EINVAL if the address is 0 or the struct is released
