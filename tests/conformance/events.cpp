@@ -3,7 +3,6 @@
 // Checks that the subject waits for the event of an array whose data is written when the suite
 // opens a gate (cpp/producer/gate.h). Each case has a negative control.
 #include <array>
-#include <atomic>
 #include <thread>
 
 #include "fletching/events.h"
@@ -86,17 +85,13 @@ void play_is_ready(Case& played, const FletchingSubject& subject, const char* ba
 void play_synchronize(Case& played, const FletchingSubject& subject, const char* backend) {
   Scenario scenario(played, backend);
   scenario.control();
-  std::atomic<bool> has_returned = false;
   bool is_early = false;
-  const Threads idle = other_threads();
-  std::thread opener([&] {
-    await_rest(idle);
-    is_early = has_returned;
-    scenario.open();
-  });
-  must(played, subject, subject.synchronize, scenario.array());
-  has_returned = true;
-  opener.join();
+  call_behind_gate(
+      other_threads(), [&] { must(played, subject, subject.synchronize, scenario.array()); },
+      [&](bool has_returned) {
+        is_early = has_returned;
+        scenario.open();
+      });
   if (is_early) played.wrong("expected a wait until the gate opens, got a return before");
   const Queue queue = scenario.make_queue();
   scenario.read(queue);

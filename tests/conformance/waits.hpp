@@ -31,6 +31,19 @@ Threads other_threads();
 /// queries an event does neither.
 void await_rest(const Threads& idle);
 
+/// Makes the call on this thread. When the others are at rest, another thread calls `open` with
+/// whether the call has returned.
+template <class Call, class Open>
+void call_behind_gate(const Threads& idle, const Call& call, const Open& open) {
+  std::atomic<bool> has_returned = false;
+  std::jthread opener([&] {
+    await_rest(idle);
+    open(has_returned.load());
+  });
+  call();
+  has_returned = true;
+}
+
 /// One call of the function with data behind a shut gate, whose buffers are watched if the device
 /// allows it.
 class WaitTrial {
@@ -45,17 +58,14 @@ class WaitTrial {
   /// of the function.
   template <class Call>
   void run(const Call& call) {
-    std::atomic<bool> has_returned = false;
     idle_ = other_threads();
-    std::jthread opener([&] {
-      await_rest(idle_);
-      is_blocked_ = !has_returned;
-      is_released_ = account_.problem().empty();
-      (void)FletchingProducerGateOpen(gate(), nullptr);
-    });
-    code_ = call();
-    has_returned = true;
-    opener.join();
+    call_behind_gate(
+        idle_, [&] { code_ = call(); },
+        [&](bool has_returned) {
+          is_blocked_ = !has_returned;
+          is_released_ = account_.problem().empty();
+          (void)FletchingProducerGateOpen(gate(), nullptr);
+        });
   }
   /// Call it when the structs are released. Reports a read before the event, or else a missing
   /// release.

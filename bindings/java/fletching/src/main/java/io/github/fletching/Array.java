@@ -21,8 +21,8 @@ public final class Array extends ArrayOwner {
    * are correct, no other party releases it, and its release callback may run on any thread. These
    * are the only guarantees required of the caller. Buffers are never read.
    *
-   * <p>The address does not keep a Java object reachable: one that owns the struct's memory, such
-   * as JNA's {@code Memory}, must be used after the call ({@code Reference.reachabilityFence}).
+   * <p>Keep a Java object that owns the struct's memory, such as JNA's {@code Memory}, reachable
+   * during the call ({@code Reference.reachabilityFence}). The address alone does not.
    *
    * @param address the address of a struct
    * @return the owner
